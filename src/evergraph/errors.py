@@ -1,0 +1,79 @@
+"""Every error that Evergraph raises on purpose: a stable name, what went wrong, where, and what to do about it."""
+
+
+class EvergraphError(Exception):
+    """An error with a stable condition name, a message, and a hint that says what to do.
+
+    ``str(error)`` is what a person reads; ``error.condition`` is what a program compares.
+    """
+
+    condition = "EVERGRAPH_ERROR"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        self.message = message
+        self.hint = hint
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  hint: {self.hint}" if self.hint else self.message
+
+
+class UsageError(EvergraphError):
+    """The caller asked for something that makes no sense; the command line exits with 2."""
+
+    condition = "USAGE"
+
+
+class SyntaxProblem(EvergraphError):
+    """A text could not be parsed. ``line`` and ``column`` count from 1 and are 0 where the parser gave none."""
+
+    condition = "SYNTAX"
+
+    def __init__(self, message: str, *, where: str = "", line: int = 0, column: int = 0, hint: str = "") -> None:
+        self.where = where
+        self.line = line
+        self.column = column
+        place = ":".join(str(part) for part in (where, line, column) if part)
+        super().__init__(f"{place}: {message}" if place else message, hint=hint)
+
+
+class DataError(EvergraphError):
+    """Input data is damaged or is not what its name says: truncated gzip, an unknown file ending, a wrong folder."""
+
+    condition = "DATA"
+
+
+class UpdateFailed(EvergraphError):
+    """An operation of an update request failed; nothing of the request was applied."""
+
+    condition = "UPDATE_FAILED"
+
+
+class EndpointError(EvergraphError):
+    """A remote SPARQL endpoint refused, did not answer, or answered with something unusable."""
+
+    condition = "ENDPOINT"
+
+
+class UncertainOutcome(EndpointError):
+    """The connection broke during a write: the endpoint may hold all, some or none of it."""
+
+    condition = "UNCERTAIN_OUTCOME"
+
+
+class BlankNodeRefused(EvergraphError):
+    """The request needs a blank node of a remote endpoint by name, which the SPARQL protocol cannot do."""
+
+    condition = "BLANK_NODE_REFUSED"
+
+
+class StoreError(EvergraphError):
+    """The embedded store or its change log cannot be read or written."""
+
+    condition = "STORE"
+
+
+class ReadOnly(StoreError):
+    """An update was sent to a database that was opened read-only."""
+
+    condition = "READ_ONLY"
