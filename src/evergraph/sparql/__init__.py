@@ -1,0 +1,1 @@
+"""SPARQL text to a closed, typed algebra, and its evaluation from scratch."""
