@@ -1,0 +1,42 @@
+"""What every test may use: the option ``--long``, the profiles of Hypothesis, the folder of shared test data."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+# A bare `pytest` looks for new failures and prints how to repeat them; `make test` (ci) gives the same verdict twice;
+# `--long` looks for a long time. A slow machine is not a bug.
+settings.register_profile("default", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, database=None)
+settings.register_profile("long", parent=settings.get_profile("default"), max_examples=2_000)
+settings.load_profile("default")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="also run the tests marked long, with many random cases")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--long") and not config.getoption("--hypothesis-profile"):
+        settings.load_profile("long")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--long"):
+        return
+    skip = pytest.mark.skip(reason="long: run with --long or `make long`")
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder ``shared`` next to the repository, with test data that is too large for it."""
+    folder = REPOSITORY.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip("needs the test data in the folder `shared` next to the repository")
+    return folder
