@@ -29,12 +29,25 @@ class SyntaxProblem(EvergraphError):
 
     condition = "SYNTAX"
 
-    def __init__(self, message: str, *, where: str = "", line: int = 0, column: int = 0, hint: str = "") -> None:
+    def __init__(
+        self, message: str, *, where: str = "", line: int = 0, column: int = 0, text: str = "", hint: str = ""
+    ) -> None:
         self.where = where
         self.line = line
         self.column = column
         place = ":".join(str(part) for part in (where, line, column) if part)
-        super().__init__(f"{place}: {message}" if place else message, hint=hint)
+        message = f"{place}: {message}" if place else message
+        super().__init__(message + _excerpt(text, line, column), hint=hint)
+
+
+def _excerpt(text: str, line: int, column: int, width: int = 100) -> str:
+    """Show the line of a text that an error is about, with a mark under the column."""
+    lines = text.splitlines()
+    if not 0 < line <= len(lines) or column < 1:
+        return ""
+    start = max(0, column - width // 2)
+    shown = lines[line - 1][start : start + width].replace("\t", " ")
+    return f"\n  | {shown}\n  | {'^':>{column - start}}"
 
 
 class DataError(EvergraphError):

@@ -1,0 +1,179 @@
+"""The exact delta of one update operation, given what the dataset holds before it.
+
+For templates instantiated to the candidate sets Cd and Ci the dataset becomes D' = (D ∖ Cd) ∪ Ci, hence
+
+    deleted  = (Cd ∩ D) ∖ Ci        inserted = Ci ∖ D
+
+Every other operation is a special case: CLEAR has Cd = the graph; COPY A TO B has Cd = B and Ci = A moved to B; and so
+on. https://www.w3.org/TR/sparql11-update/#formalModelGraphUpdate
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Protocol, assert_never
+
+from evergraph.delta import Delta
+from evergraph.errors import EvergraphError, UpdateFailed
+from evergraph.gate.operations import (
+    Add,
+    Clear,
+    Copy,
+    Create,
+    DeleteData,
+    Drop,
+    Graphs,
+    InsertData,
+    Load,
+    Modify,
+    Move,
+    Operation,
+    Row,
+    Where,
+    template_variables,
+)
+from evergraph.gate.templates import fill
+from evergraph.terms import DEFAULT_GRAPH, BlankNode, DefaultGraph, GraphName, NamedNode, Quad
+
+
+class Reader(Protocol):
+    """What must be known of a dataset to tell what an operation does to it."""
+
+    def solutions(self, where: Where, variables: tuple[str, ...]) -> Iterable[Row]:
+        """Evaluate a WHERE clause once."""
+
+    def present(self, quads: Collection[Quad]) -> set[Quad]:
+        """Tell which of the quads are there."""
+
+    def graph(self, name: GraphName) -> set[Quad]:
+        """Read all quads of one graph."""
+
+    def graph_names(self) -> set[NamedNode | BlankNode]:
+        """List the named graphs."""
+
+    def stored_form(self, quads: set[Quad]) -> set[Quad]:
+        """Write quads as the store would give them back."""
+
+
+Loader = Callable[[NamedNode, GraphName], Iterable[Quad]]
+"""Fetches a document for LOAD, its triples in the given graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What an operation does: the quads, and the graphs that begin or cease to exist as such."""
+
+    delta: Delta
+    created: frozenset[NamedNode | BlankNode] = frozenset()
+    dropped: frozenset[NamedNode | BlankNode] = frozenset()
+
+
+def extract(operation: Operation, reader: Reader, load: Loader) -> Effect:
+    """Compute the effect of an operation on the dataset behind ``reader``, without changing it."""
+    match operation:
+        case InsertData(quads):
+            return Effect(_delta(reader, (), quads))
+        case DeleteData(quads):
+            return Effect(_delta(reader, quads, ()))
+        case Modify():
+            return Effect(_modify(operation, reader))
+        case Load():
+            return Effect(_load(operation, reader, load))
+        case Clear():
+            return Effect(Delta(deleted=frozenset(_quads_of(operation, reader))))
+        case Drop():
+            deleted = frozenset(_quads_of(operation, reader))
+            return Effect(Delta(deleted=deleted), dropped=_dropped(operation, reader))
+        case Create(graph, silent):
+            if graph in reader.graph_names():
+                return _fail_unless(silent, f"the graph {graph} exists already")
+            return Effect(Delta(), created=frozenset([graph]))
+        case Add() | Copy() | Move():
+            return _transfer(operation, reader)
+        case _:
+            assert_never(operation)
+
+
+def request_delta(reader: Reader, removed: Iterable[Quad], added: Iterable[Quad]) -> Delta:
+    """Compute the exact delta of a requested change: first remove, then add."""
+    return _delta(reader, removed, added)
+
+
+def _delta(reader: Reader, delete: Iterable[Quad], insert: Iterable[Quad]) -> Delta:
+    candidates_out, candidates_in = reader.stored_form(set(delete)), reader.stored_form(set(insert))
+    present = reader.present(candidates_out | candidates_in if candidates_out else candidates_in)
+    return Delta(
+        inserted=frozenset(candidates_in - present),
+        deleted=frozenset((candidates_out & present) - candidates_in),
+    )
+
+
+def _modify(operation: Modify, reader: Reader) -> Delta:
+    variables = template_variables(operation.delete, operation.insert)
+    rows = list(reader.solutions(operation.where, variables))
+    return _delta(reader, fill(operation.delete, variables, rows), fill(operation.insert, variables, rows))
+
+
+def _load(operation: Load, reader: Reader, load: Loader) -> Delta:
+    try:
+        quads = set(load(operation.source, operation.into))
+    except EvergraphError:
+        if operation.silent:
+            return Delta()
+        raise
+    return _delta(reader, (), quads)
+
+
+def _quads_of(operation: Clear | Drop, reader: Reader) -> Iterable[Quad]:
+    match operation.target:
+        case Graphs.NAMED:
+            names: list[GraphName] = list(reader.graph_names())
+        case Graphs.ALL:
+            names = [DEFAULT_GRAPH, *reader.graph_names()]
+        case DefaultGraph():
+            names = [DEFAULT_GRAPH]
+        case name:
+            if not operation.silent and name not in reader.graph_names():
+                raise _unknown_graph(name)
+            names = [name]
+    return (quad for name in names for quad in reader.graph(name))
+
+
+def _dropped(operation: Drop, reader: Reader) -> frozenset[NamedNode | BlankNode]:
+    match operation.target:
+        case Graphs():
+            return frozenset(reader.graph_names())
+        case DefaultGraph():
+            return frozenset()
+        case name:
+            return frozenset([name])
+
+
+def _transfer(operation: Add | Copy | Move, reader: Reader) -> Effect:
+    source, destination = operation.source, operation.destination
+    if not isinstance(source, DefaultGraph) and source not in reader.graph_names():
+        if operation.silent:
+            return Effect(Delta())
+        raise _unknown_graph(source)
+    if source == destination:
+        return Effect(Delta())
+    moving = reader.graph(source)
+    arriving = {Quad(quad.subject, quad.predicate, quad.object, destination) for quad in moving}
+    there = reader.graph(destination)
+    leaving = set() if isinstance(operation, Add) else there - arriving
+    if isinstance(operation, Move):
+        leaving |= moving
+    delta = Delta(inserted=frozenset(arriving - there), deleted=frozenset(leaving))
+    dropped = (
+        frozenset([source]) if isinstance(operation, Move) and not isinstance(source, DefaultGraph) else frozenset()
+    )
+    return Effect(delta, dropped=dropped)
+
+
+def _fail_unless(silent: bool, message: str) -> Effect:
+    if silent:
+        return Effect(Delta())
+    raise UpdateFailed(message, hint="use the keyword SILENT if that is no mistake")
+
+
+def _unknown_graph(name: GraphName) -> UpdateFailed:
+    return UpdateFailed(f"the graph {name} does not exist", hint="use the keyword SILENT if that is no mistake")

@@ -1,0 +1,360 @@
+"""A SPARQL Update request, from text to operations.
+
+Oxigraph judges the syntax of every operation, so that what comes after may assume that it is right. A request is taken
+apart first because Oxigraph (0.5) knows a prologue only at the very beginning, while SPARQL allows one before each
+operation.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pyoxigraph import RdfFormat, Store, parse
+
+from evergraph.errors import SyntaxProblem
+from evergraph.gate.operations import (
+    Add,
+    Clear,
+    Copy,
+    Create,
+    DeleteData,
+    Drop,
+    Graphs,
+    InsertData,
+    Load,
+    Modify,
+    Move,
+    Operation,
+    Template,
+    Where,
+)
+from evergraph.gate.templates import read_quads, read_template
+from evergraph.gate.tokens import Kind, Token, tokenize
+from evergraph.terms import DEFAULT_GRAPH, GraphName, NamedNode, Quad
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operation of a request with its number, counted from 1, and the line that it begins on."""
+
+    operation: Operation
+    number: int
+    line: int
+
+    def __str__(self) -> str:
+        return f"operation {self.number} ({type(self.operation).__name__}, line {self.line})"
+
+
+def parse_update(text: str, *, base: str | None = None, where: str = "") -> tuple[Step, ...]:
+    """Parse an update request. ``base`` resolves relative IRIs; ``where`` names the text in error messages.
+
+    :raises SyntaxProblem: with line and column, if the text is not SPARQL 1.1 Update.
+    """
+    if shortcut := _plain_data(text, base):
+        return (Step(shortcut, 1, 1),)
+    return tuple(_Parser(text, base, where).steps())
+
+
+_IRI = r"<[^<>\"{}|^`\\\x00-\x20]*>"
+_PLAIN_DATA = re.compile(
+    rf"((?:\s*PREFIX\s+[A-Za-z]?\w*:\s*{_IRI})*)\s*(INSERT|DELETE)\s+DATA\s*"
+    rf"(?:(\{{[^{{}}]*\}})|\{{\s*(GRAPH\s*{_IRI}\s*\{{[^{{}}]*\}})\s*\}})\s*;?\s*",
+    re.IGNORECASE,
+)
+
+
+def _plain_data(text: str, base: str | None) -> InsertData | DeleteData | None:
+    """Read the commonest request of all without tokens: one DATA operation on one graph.
+
+    Between one pair of braces that holds no other brace, the triples of SPARQL and of TriG are written alike. A text
+    that TriG refuses goes the long way, which finds out whether SPARQL refuses it too.
+    """
+    match = _PLAIN_DATA.fullmatch(text)
+    if not match:
+        return None
+    prologue, keyword, default, named = match.groups()
+    insert = keyword.upper() == "INSERT"
+    if not insert and ("_:" in text or "[" in text or "(" in text):
+        return None
+    try:
+        quads = frozenset(
+            parse(
+                f"{prologue}\n{default or named}",
+                format=RdfFormat.TRIG,
+                base_iri=base,
+                rename_blank_nodes=insert,
+            )
+        )
+    except SyntaxError:
+        return None
+    return InsertData(quads) if insert else DeleteData(quads)
+
+
+_JUDGE = Store()
+_NEVER_RUN = "DROP GRAPH <urn:evergraph:never>;\n"
+"""Stands before an operation that is to be parsed and not run: it fails first."""
+
+
+def _judge(before: str, text: str) -> tuple[str, int, int] | None:
+    """Ask Oxigraph whether ``before + text`` is SPARQL; if not: what is wrong, and line and column in ``text``."""
+    try:
+        _JUDGE.update(before + text)
+    except SyntaxError as error:
+        place = re.match(r"error at (\d+):(\d+): (?:expected )?(.*)", str(error), re.DOTALL)
+        if place is None:
+            return str(error), 1, 1
+        return _readable(place[3]), max(int(place[1]) - before.count("\n"), 1), int(place[2])
+    except RuntimeError:
+        return None
+    return None
+
+
+def _readable(expectation: str) -> str:
+    """Shorten what Oxigraph says it expected: it lists every class of characters that could continue a name."""
+    parts = [part.strip() for part in expectation.replace("\n", " ").removeprefix("one of ").split(", ")]
+    sentences = [part for part in parts if re.match(r"[A-Za-z]+ [a-z]", part)]
+    if sentences:
+        return sentences[0]
+    words = [part for part in parts if re.fullmatch(r"[A-Z]+", part)]
+    marks = [part for part in parts if re.fullmatch(r'"\S+"', part)]
+    if "[_]" in parts or not (words or marks) or len(marks) > 8:
+        return "this does not belong here"
+    return "expected " + " or ".join(words + marks)
+
+
+class _Parser:
+    def __init__(self, text: str, base: str | None, where: str) -> None:
+        self._text = text
+        self._where = where
+        self._tokens = list(tokenize(text))
+        self._next = 0
+        self._prologue = f"BASE <{base}>\n" if base else ""
+        self._blank_labels: set[str] = set()
+
+    # --- the tokens
+
+    def _peek(self, ahead: int = 0) -> Token:
+        place = self._next + ahead
+        if place < len(self._tokens):
+            return self._tokens[place]
+        return Token(Kind.MARK, "", len(self._text), len(self._text))
+
+    def _take(self) -> Token:
+        token = self._peek()
+        self._next += 1
+        return token
+
+    def _accept(self, *words: str) -> bool:
+        if self._peek().is_word(*words):
+            self._next += 1
+            return True
+        return False
+
+    def _expect(self, *words: str) -> None:
+        if not self._accept(*words):
+            raise self._problem(f"expected {' or '.join(words)}", self._peek().start)
+
+    def _group(self) -> tuple[int, int]:
+        """Take a group in braces; return the places of its first and one past its last token, braces excluded."""
+        opening = self._peek()
+        if not opening.is_mark("{"):
+            raise self._problem("expected {", opening.start)
+        depth, first = 0, self._next + 1
+        while self._next < len(self._tokens):
+            token = self._take()
+            depth += token.is_mark("{") - token.is_mark("}")
+            if depth == 0:
+                return first, self._next - 1
+        raise self._problem("this { is never closed", opening.start)
+
+    def _problem(self, message: str, offset: int) -> SyntaxProblem:
+        line = self._text.count("\n", 0, offset) + 1
+        column = offset - (self._text.rfind("\n", 0, offset) + 1) + 1
+        return SyntaxProblem(message, where=self._where, line=line, column=column, text=self._text)
+
+    # --- the request
+
+    def steps(self) -> Iterator[Step]:
+        number = 0
+        while True:
+            self._read_prologue()
+            if self._next >= len(self._tokens):
+                return
+            number += 1
+            start = self._peek().start
+            self._check_syntax(start)
+            first = self._next
+            operation = self._operation()
+            self._check_blank_labels(first)
+            yield Step(operation, number, self._text.count("\n", 0, start) + 1)
+            if self._next < len(self._tokens) and not self._take().is_mark(";"):
+                raise self._problem("expected ; or the end of the request", self._tokens[self._next - 1].start)
+
+    def _read_prologue(self) -> None:
+        while self._peek().is_word("PREFIX", "BASE", "VERSION"):
+            start = self._peek().start
+            length = 3 if self._peek().is_word("PREFIX") else 2
+            self._next += length
+            declaration = self._text[start : self._tokens[min(self._next, len(self._tokens)) - 1].end]
+            self._refuse(_judge(self._prologue, declaration), start)
+            self._prologue += " ".join(declaration.split("\n")) + "\n"
+
+    def _check_syntax(self, start: int) -> None:
+        end = self._operation_end()
+        self._refuse(_judge(self._prologue + _NEVER_RUN, self._text[start:end]), start)
+
+    def _operation_end(self) -> int:
+        depth = 0
+        for token in self._tokens[self._next :]:
+            depth += token.is_mark("{") - token.is_mark("}")
+            if depth == 0 and token.is_mark(";"):
+                return token.start
+        return len(self._text)
+
+    def _refuse(self, verdict: tuple[str, int, int] | None, start: int) -> None:
+        if verdict is None:
+            return
+        message, line, column = verdict
+        first_line = self._text.count("\n", 0, start)
+        if line == 1:
+            column += start - (self._text.rfind("\n", 0, start) + 1)
+        raise SyntaxProblem(message, where=self._where, line=first_line + line, column=column, text=self._text)
+
+    def _check_blank_labels(self, first: int) -> None:
+        """Refuse a blank node label that an earlier operation used: https://www.w3.org/TR/sparql11-query/#grammarBNodes."""
+        tokens = [token for token in self._tokens[first : self._next] if token.text.startswith("_:")]
+        for token in tokens:
+            if token.text in self._blank_labels:
+                raise self._problem(f"the blank node {token.text} stands in an earlier operation too", token.start)
+        self._blank_labels.update(token.text for token in tokens)
+
+    # --- one operation
+
+    def _operation(self) -> Operation:
+        token = self._peek()
+        read: dict[str, Callable[[], Operation]] = {
+            "INSERT": self._insert,
+            "DELETE": self._delete,
+            "WITH": self._modify,
+            "LOAD": self._load,
+            "CLEAR": self._clear,
+            "DROP": self._drop,
+            "CREATE": self._create,
+            "ADD": self._add,
+            "COPY": self._copy,
+            "MOVE": self._move,
+        }
+        reader = read.get(token.text.upper())
+        if token.kind is not Kind.WORD or reader is None:
+            raise self._problem("expected an operation", token.start)
+        return reader()
+
+    def _insert(self) -> Operation:
+        if not self._peek(1).is_word("DATA"):
+            return self._modify()
+        self._next += 2
+        return InsertData(self._data())
+
+    def _delete(self) -> Operation:
+        if self._peek(1).is_word("WHERE"):
+            return self._delete_where()
+        if not self._peek(1).is_word("DATA"):
+            return self._modify()
+        self._next += 2
+        return DeleteData(self._data())
+
+    def _data(self) -> frozenset[Quad]:
+        first, end = self._group()
+        return frozenset(read_quads(self._prologue, self._tokens[first:end], fresh_blank_nodes=True))
+
+    def _delete_where(self) -> Modify:
+        self._next += 2
+        first, end = self._group()
+        template = read_template(self._prologue, self._tokens[first:end])
+        return Modify(template, (), Where(self._prologue, self._braced(first, end)))
+
+    def _modify(self) -> Modify:
+        with_graph = self._iri() if self._accept("WITH") else None
+        delete = self._template(with_graph) if self._accept("DELETE") else ()
+        insert = self._template(with_graph) if self._accept("INSERT") else ()
+        using, using_named = self._using()
+        self._expect("WHERE")
+        where = Where(self._prologue, self._braced(*self._group()), with_graph, using, using_named)
+        return Modify(delete, insert, where)
+
+    def _template(self, graph: NamedNode | None) -> Template:
+        first, end = self._group()
+        return read_template(self._prologue, self._tokens[first:end], graph=graph)
+
+    def _using(self) -> tuple[tuple[NamedNode, ...] | None, tuple[NamedNode, ...] | None]:
+        default: list[NamedNode] = []
+        named: list[NamedNode] = []
+        while self._accept("USING"):
+            (named if self._accept("NAMED") else default).append(self._iri())
+        return (tuple(default), tuple(named)) if default or named else (None, None)
+
+    def _braced(self, first: int, end: int) -> str:
+        return self._text[self._tokens[first - 1].start : self._tokens[end].end]
+
+    def _load(self) -> Load:
+        silent = self._begin("LOAD")
+        source = self._iri()
+        if not self._accept("INTO"):
+            return Load(source, DEFAULT_GRAPH, silent)
+        self._expect("GRAPH")
+        return Load(source, self._iri(), silent)
+
+    def _clear(self) -> Clear:
+        silent = self._begin("CLEAR")
+        return Clear(self._target(), silent)
+
+    def _drop(self) -> Drop:
+        silent = self._begin("DROP")
+        return Drop(self._target(), silent)
+
+    def _create(self) -> Create:
+        silent = self._begin("CREATE")
+        self._expect("GRAPH")
+        return Create(self._iri(), silent)
+
+    def _add(self) -> Add:
+        silent = self._begin("ADD")
+        return Add(*self._source_and_destination(), silent)
+
+    def _copy(self) -> Copy:
+        silent = self._begin("COPY")
+        return Copy(*self._source_and_destination(), silent)
+
+    def _move(self) -> Move:
+        silent = self._begin("MOVE")
+        return Move(*self._source_and_destination(), silent)
+
+    def _begin(self, keyword: str) -> bool:
+        self._expect(keyword)
+        return self._accept("SILENT")
+
+    def _target(self) -> GraphName | Graphs:
+        if self._accept("NAMED"):
+            return Graphs.NAMED
+        if self._accept("ALL"):
+            return Graphs.ALL
+        return self._graph_or_default()
+
+    def _source_and_destination(self) -> tuple[GraphName, GraphName]:
+        source = self._graph_or_default()
+        self._expect("TO")
+        return source, self._graph_or_default()
+
+    def _graph_or_default(self) -> GraphName:
+        if self._accept("DEFAULT"):
+            return DEFAULT_GRAPH
+        self._accept("GRAPH")
+        return self._iri()
+
+    def _iri(self) -> NamedNode:
+        token = self._take()
+        if token.kind not in (Kind.IRI, Kind.NAME):
+            raise self._problem("expected an IRI", token.start)
+        (quad,) = parse(f"{self._prologue} <urn:s> <urn:p> {token.text} .", format=RdfFormat.TURTLE)
+        assert isinstance(quad.object, NamedNode)
+        return quad.object

@@ -1,0 +1,172 @@
+"""Templates of quads: read from SPARQL text, filled in with solutions."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from pyoxigraph import RdfFormat, parse
+
+from evergraph.gate.operations import QuadTemplate, Row, Slot, Template, TripleTemplate
+from evergraph.gate.tokens import Kind, Token
+from evergraph.terms import (
+    DEFAULT_GRAPH,
+    BlankNode,
+    DefaultGraph,
+    NamedNode,
+    Quad,
+    Term,
+    Triple,
+    Variable,
+)
+
+_VARIABLE = "urn:evergraph:variable:"
+_NO_SUBJECT = "urn:evergraph:literal-subject"
+
+
+def read_quads(
+    prologue: str, tokens: Sequence[Token], *, graph: NamedNode | None = None, fresh_blank_nodes: bool = False
+) -> list[Quad]:
+    """Parse the tokens between the braces of a template or of DATA, variables standing as special IRIs.
+
+    The quads of SPARQL are TriG but for two liberties: variables, and graph blocks among triples without a full stop
+    between them. Both are removed here, and the TriG parser, which keeps lexical forms, does the rest. Triples outside
+    GRAPH go to ``graph``.
+    """
+    opening = f"GRAPH {graph} {{" if graph else "{"
+    text = [prologue, "\n", opening]
+    depth, in_graph, position = 0, False, 0
+    while position < len(tokens):
+        token = tokens[position]
+        position += 1
+        if depth == 0 and token.is_word("GRAPH"):
+            text.append("} GRAPH ")
+            in_graph = True
+        elif depth == 0 and _is_literal(token) and _starts_subject(tokens, position - 1):
+            # SPARQL's grammar admits a literal as subject; such a triple is never made.
+            text.append(f"<{_NO_SUBJECT}> ")
+            position += _literal_rest(tokens, position)
+        elif in_graph and depth == 1 and token.is_mark("}"):
+            text.append("} " + opening)
+            depth, in_graph = 0, False
+            position += position < len(tokens) and tokens[position].is_mark(".")
+        else:
+            text.append(_trig(token))
+            depth += token.is_mark("{") - token.is_mark("}")
+    text.append("}")
+    return list(parse("".join(text), format=RdfFormat.TRIG, rename_blank_nodes=fresh_blank_nodes))
+
+
+def _is_literal(token: Token) -> bool:
+    return token.kind in (Kind.STRING, Kind.NUMBER) or token.is_word("TRUE", "FALSE")
+
+
+def _starts_subject(tokens: Sequence[Token], position: int) -> bool:
+    return position == 0 or tokens[position - 1].is_mark("{", "}", ".")
+
+
+def _literal_rest(tokens: Sequence[Token], position: int) -> int:
+    """Count the tokens of a language tag or datatype that follow a string."""
+    if position < len(tokens) and tokens[position].kind is Kind.TAG:
+        return 1
+    return 3 if position < len(tokens) and tokens[position].is_mark("^") else 0
+
+
+def _trig(token: Token) -> str:
+    if token.kind is Kind.VARIABLE:
+        return f"<{_VARIABLE}{token.text[1:]}> "
+    # What follows a string or a mark may belong to it: "x"@en, "1"^^xsd:int, -1.
+    return token.text if token.kind in (Kind.STRING, Kind.MARK) else token.text + " "
+
+
+def read_template(prologue: str, tokens: Sequence[Token], *, graph: NamedNode | None = None) -> Template:
+    """Parse the tokens between the braces of a template."""
+    return tuple(
+        QuadTemplate(_slot(quad.subject), _slot(quad.predicate), _slot(quad.object), _slot(quad.graph_name))
+        for quad in read_quads(prologue, tokens, graph=graph)
+        if quad.subject != NamedNode(_NO_SUBJECT)
+    )
+
+
+def _slot(term: Term | DefaultGraph) -> Slot:
+    if isinstance(term, NamedNode) and term.value.startswith(_VARIABLE):
+        return Variable(term.value.removeprefix(_VARIABLE))
+    if isinstance(term, Triple):
+        return TripleTemplate(_slot(term.subject), _slot(term.predicate), _slot(term.object))
+    return term
+
+
+def has_blank_nodes(template: Template) -> bool:
+    """Tell whether a template makes fresh blank nodes."""
+    return any(
+        isinstance(slot, BlankNode | TripleTemplate)
+        for quad in template
+        for slot in (quad.subject, quad.object, quad.graph)
+    )
+
+
+def fill(template: Template, variables: Sequence[str], rows: Iterable[Row]) -> set[Quad]:
+    """Instantiate a template with every solution.
+
+    Triples with an unbound variable, a subject that is no resource, or a predicate that is no IRI are left out. Blank
+    nodes are fresh for each solution and shared within it.
+    https://www.w3.org/TR/sparql11-update/#deleteInsert, https://www.w3.org/TR/sparql11-query/#construct
+    """
+    makers = [_quad_maker(quad, {name: index for index, name in enumerate(variables)}) for quad in template]
+    return set(_instances(makers, rows))
+
+
+_Fresh = dict[BlankNode, BlankNode]
+
+
+def _instances(makers: list[Callable[[Row, _Fresh], Quad | None]], rows: Iterable[Row]) -> Iterator[Quad]:
+    for row in rows:
+        fresh: _Fresh = {}
+        for make in makers:
+            quad = make(row, fresh)
+            if quad is not None:
+                yield quad
+
+
+def _quad_maker(template: QuadTemplate, index: dict[str, int]) -> Callable[[Row, _Fresh], Quad | None]:
+    subject_of, predicate_of = _slot_maker(template.subject, index), _slot_maker(template.predicate, index)
+    object_of, graph_of = _slot_maker(template.object, index), _slot_maker(template.graph, index)
+
+    def make(row: Row, fresh: _Fresh) -> Quad | None:
+        subject, predicate, value = subject_of(row, fresh), predicate_of(row, fresh), object_of(row, fresh)
+        graph = graph_of(row, fresh)
+        if value is None or isinstance(value, DefaultGraph):
+            return None
+        if isinstance(predicate, NamedNode) and _is_node(subject) and (_is_node(graph) or graph == DEFAULT_GRAPH):
+            return Quad(subject, predicate, value, graph)  # type: ignore[arg-type]
+        return None
+
+    return make
+
+
+def _is_node(term: Term | DefaultGraph | None) -> bool:
+    return isinstance(term, NamedNode | BlankNode)
+
+
+def _slot_maker(slot: Slot, index: dict[str, int]) -> Callable[[Row, _Fresh], Term | DefaultGraph | None]:
+    match slot:
+        case Variable():
+            position = index[slot.value]
+            return lambda row, fresh: row[position]
+        case BlankNode():
+            return lambda row, fresh: fresh.setdefault(slot, BlankNode())
+        case TripleTemplate():
+            return _triple_maker(slot, index)
+        case _:
+            return lambda row, fresh: slot
+
+
+def _triple_maker(slot: TripleTemplate, index: dict[str, int]) -> Callable[[Row, _Fresh], Triple | None]:
+    makers = [_slot_maker(part, index) for part in (slot.subject, slot.predicate, slot.object)]
+
+    def make(row: Row, fresh: _Fresh) -> Triple | None:
+        subject, predicate, value = (maker(row, fresh) for maker in makers)
+        if value is None or isinstance(value, DefaultGraph):
+            return None
+        if isinstance(predicate, NamedNode) and isinstance(subject, NamedNode | BlankNode):
+            return Triple(subject, predicate, value)
+        return None
+
+    return make

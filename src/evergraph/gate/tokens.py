@@ -1,0 +1,66 @@
+"""SPARQL Update text as tokens: just enough to tell strings, IRIs, names and braces apart.
+
+Whether a text is SPARQL is Oxigraph's to say; here a text that is SPARQL is only taken apart.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+
+class Kind(Enum):
+    """What a token is."""
+
+    IRI = auto()
+    STRING = auto()
+    VARIABLE = auto()
+    NAME = auto()  # prefix:local, _:label
+    WORD = auto()  # keywords, and `a`
+    NUMBER = auto()
+    TAG = auto()  # @en
+    MARK = auto()  # punctuation and operators
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of text with its place: offsets into the text it came from."""
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+
+    def is_mark(self, *marks: str) -> bool:
+        """Tell whether this is one of the given punctuation marks."""
+        return self.kind is Kind.MARK and self.text in marks
+
+    def is_word(self, *words: str) -> bool:
+        """Tell whether this is one of the given keywords, in any case."""
+        return self.kind is Kind.WORD and self.text.upper() in words
+
+
+_LOCAL = r"(?:\.*(?:[\w:\-·]|%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%]))*"
+_ESCAPE = r"\\(?:.|\n)"
+_PATTERN = re.compile(
+    rf"""
+      (?:\s|\#[^\r\n]*)+
+    | (?P<IRI><(?:[^<>"{{}}|^`\\\x00-\x20]|\\u[0-9A-Fa-f]{{4}}|\\U[0-9A-Fa-f]{{8}})*>)
+    | (?P<STRING>\"\"\"(?:\"{{0,2}}(?:[^"\\]|{_ESCAPE}))*\"\"\"|'''(?:'{{0,2}}(?:[^'\\]|{_ESCAPE}))*'''
+                |"(?:[^"\\\r\n]|{_ESCAPE})*"|'(?:[^'\\\r\n]|{_ESCAPE})*')
+    | (?P<VARIABLE>[?$]\w+)
+    | (?P<NAME>(?:[^\W\d_](?:\.*[\w\-·])*)?:{_LOCAL}|_:[\w](?:\.*[\w\-·])*)
+    | (?P<WORD>[^\W\d_]\w*)
+    | (?P<NUMBER>(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?)
+    | (?P<TAG>@[A-Za-z]+(?:-[A-Za-z0-9]+)*)
+    | (?P<MARK>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def tokenize(text: str) -> Iterator[Token]:
+    """Yield the tokens of a text without white space and comments."""
+    for match in _PATTERN.finditer(text):
+        if kind := match.lastgroup:
+            yield Token(Kind[kind], match.group(), match.start(), match.end())
