@@ -33,7 +33,7 @@ lint: setup ## check format, style and the direction of imports
 	$(call heading,style)
 	@$(BIN)/ruff check
 	$(call heading,imports)
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 types: setup ## check types
 	$(call heading,types)
