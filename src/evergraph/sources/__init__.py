@@ -1,1 +1,52 @@
-"""Where changes come from: changeset folders, RDF Patch, dataset versions."""
+"""Sources of changes: changeset folders, RDF Patch, folders of versions. A source requests; only the gate decides."""
+
+import os
+from pathlib import Path
+
+from evergraph.errors import DataError
+from evergraph.files import STANDARD_STREAM, AnyPath
+from evergraph.ports import Source
+from evergraph.sources.changesets import ChangesetSource, write_changeset
+from evergraph.sources.folders import listed, visible_files
+from evergraph.sources.patches import PatchSource, is_patch
+from evergraph.sources.versions import VersionSource
+
+_WHAT_IT_CAN_BE = (
+    "a change source is a changeset folder (NNNNNN.added.nt, NNNNNN.removed.nt), an RDF Patch file (.rdfp, .patch) "
+    "or folder of them, or a folder of versions (*.nt, *.nq); each file may end in .gz"
+)
+
+
+def open_source(path: AnyPath) -> Source:
+    """Find out which kind of change source a path is; ``-`` is RDF Patch on standard input."""
+    if os.fspath(path) == STANDARD_STREAM:
+        return PatchSource((STANDARD_STREAM,))
+    root = Path(path)
+    if root.is_dir():
+        return _open_folder(root)
+    if not root.exists():
+        raise DataError(f"{root}: no such file or folder", hint=_WHAT_IT_CAN_BE)
+    if is_patch(root):
+        return PatchSource((root,))
+    raise DataError(f"{root} is not a change source", hint=_WHAT_IT_CAN_BE)
+
+
+def _open_folder(root: Path) -> Source:
+    changesets = ChangesetSource.find(root)
+    # Changesets are .nt files too, and their source has refused all other data files.
+    versions = None if changesets else VersionSource.find(root)
+    candidates = {"changesets": changesets, "patches": PatchSource.find(root), "versions": versions}
+    found = {kind: source for kind, source in candidates.items() if source}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if found:
+        kinds = " and ".join(found)
+        raise DataError(
+            f"{root} holds {kinds}; it can only be one change source", hint="put them into folders of their own"
+        )
+    files = list(visible_files(root, recursive=True))
+    content = f"it holds {listed(files)}" if files else "it is empty"
+    raise DataError(f"{root} is not a change source: {content}", hint=_WHAT_IT_CAN_BE)
+
+
+__all__ = ["ChangesetSource", "PatchSource", "VersionSource", "open_source", "write_changeset"]
