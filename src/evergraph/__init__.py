@@ -1,3 +1,17 @@
-"""Evergraph keeps what you derive from changing RDF data up to date."""
+"""Evergraph keeps what you derive from changing RDF data up to date.
+
+>>> import evergraph as eg
+>>> db = eg.open()
+>>> change = db.update('INSERT DATA { <urn:a> <urn:b> "c" }')
+>>> change.sequence, [str(quad) for quad in change.inserted]
+(1, ['<urn:a> <urn:b> "c"'])
+"""
+
+from evergraph.database import Database
+from evergraph.database import open_database as open
+from evergraph.delta import Bag, Change, Delta, Request
+from evergraph.errors import EvergraphError
 
 __version__ = "0.1.0"
+
+__all__ = ["Bag", "Change", "Database", "Delta", "EvergraphError", "Request", "open"]

@@ -1,0 +1,190 @@
+"""A database: a dataset behind the gate, with a queue of updates, sequence numbers and a change log."""
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Protocol, TypeAlias
+
+from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples
+
+from evergraph.delta import Change, Request
+from evergraph.errors import StoreError, UpdateFailed, UsageError
+from evergraph.fifo import FifoLock
+from evergraph.gate.embedded import EmbeddedDataset
+from evergraph.gate.extract import Effect, Loader, extract, request_delta
+from evergraph.gate.load import load_document
+from evergraph.gate.request import parse_update
+from evergraph.gate.transaction import Dataset, Transaction
+from evergraph.log import ChangeLog
+from evergraph.rdfio import read_quads
+from evergraph.terms import DEFAULT_GRAPH, GraphName, Quad
+
+QueryResult: TypeAlias = QuerySolutions | QueryBoolean | QueryTriples
+
+
+class QueryableDataset(Dataset, Protocol):
+    """What a database needs of its dataset: reading and writing for the gate, queries, and an end to each change."""
+
+    def query(self, text: str) -> QueryResult:
+        """Run a SPARQL query."""
+
+    def settle(self, sequence: int) -> None:
+        """Take note that the change with this number counts; what was written for it is not to be taken back."""
+
+    def roll_back(self) -> None:
+        """Take back what was written since the last change that counted."""
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+
+
+class Database:
+    """A dataset that tells exactly how it changes. Made by `evergraph.open` and `evergraph.connect`.
+
+    Updates are served first in, first out, one at a time; each gets the next sequence number. A database can be used
+    from several threads.
+    """
+
+    def __init__(
+        self, dataset: QueryableDataset, log: ChangeLog | None = None, *, load: Loader = load_document
+    ) -> None:
+        self._dataset = dataset
+        self._log = log
+        self._load = load
+        self._turn = FifoLock()
+        self._visible = Lock()
+        self._sequence = log.last if log else 0
+
+    @property
+    def sequence(self) -> int:
+        """The sequence number of the last change; 0 before the first."""
+        return self._sequence
+
+    def update(self, text: str, *, base: str | None = None, where: str = "") -> Change:
+        """Run a SPARQL 1.1 Update request, wholly or not at all, and tell exactly what it changed.
+
+        :param base: resolves relative IRIs.
+        :param where: names the text in error messages, a file name for example.
+        :raises SyntaxProblem: with line and column.
+        :raises UpdateFailed: if an operation fails; the message says which, and nothing was applied.
+        """
+        steps = parse_update(text, base=base, where=where)
+
+        def run(transaction: Transaction) -> None:
+            for step in steps:
+                try:
+                    transaction.stage(extract(step.operation, transaction, self._load))
+                except UpdateFailed as error:
+                    place = f"{where}: {step}" if where else str(step)
+                    raise UpdateFailed(f"{place}: {error.message}", hint=error.hint) from error
+
+        return self._change(run)
+
+    def apply(self, request: Request) -> Change:
+        """Pass a requested change through the gate: what it asks for and is so already does not count."""
+        return self._change(
+            lambda transaction: transaction.stage(
+                Effect(request_delta(transaction, request.removed - request.added, request.added))
+            )
+        )
+
+    def load(self, *paths: str | Path) -> Change:
+        """Add the contents of RDF files as one change."""
+        return self.apply(Request(added=frozenset(quad for path in paths for quad in read_quads(path))))
+
+    def query(self, text: str) -> QueryResult:
+        """Run a SPARQL query over the present state."""
+        with self._visible:
+            return self._dataset.query(text)
+
+    def quads(self) -> Iterator[Quad]:
+        """Iterate over all quads of the present state."""
+        with self._visible:
+            names: list[GraphName] = [DEFAULT_GRAPH, *self._dataset.graph_names()]
+            graphs = [self._dataset.graph(name) for name in names]
+        return chain.from_iterable(graphs)
+
+    def changes(self, after: int = 0) -> Iterator[Change]:
+        """Read the log from any sequence number on."""
+        if self._log is None:
+            raise UsageError("this database keeps no change log", hint="give it a folder: evergraph.open(path)")
+        return self._log.read(after)
+
+    def close(self) -> None:
+        """Let go of files and connections; the database cannot be used after this."""
+        with self._turn:
+            self._dataset.close()
+            if self._log:
+                self._log.close()
+
+    def __enter__(self) -> "Database":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- the one way to change anything
+
+    def _change(self, run: Callable[[Transaction], None]) -> Change:
+        with self._turn:
+            self._dataset.roll_back()  # in case it could not be done when the last change failed
+            transaction = Transaction(self._dataset)
+            try:
+                run(transaction)
+                change = Change(self._sequence + 1, transaction.total)
+                self._commit(transaction, change)
+            except BaseException:
+                self._dataset.roll_back()
+                raise
+            self._sequence = change.sequence
+            self._dataset.settle(change.sequence)
+            return change
+
+    def _commit(self, transaction: Transaction, change: Change) -> None:
+        """Log first where writes are atomic: after a crash the log completes them. Else log what is safely written."""
+        if self._log and self._dataset.atomic:
+            self._log.append(change)
+            try:
+                self._write(transaction)
+            except BaseException:
+                self._log.take_back()
+                raise
+        else:
+            self._write(transaction)
+            if self._log:
+                self._log.append(change)
+
+    def _write(self, transaction: Transaction) -> None:
+        with self._visible:
+            transaction.commit()
+
+
+def open_database(path: str | Path | None = None, *, read_only: bool = False, sync: bool = True) -> Database:
+    """Open a database in a folder, made if missing, or a new one in memory.
+
+    :param read_only: several processes may read while one writes.
+    :param sync: whether an update has reached the disk when it returns, or only the operating system.
+    """
+    if path is None:
+        return Database(EmbeddedDataset.open(None))
+    folder = Path(path)
+    _check_folder(folder, read_only)
+    log = ChangeLog(folder / "log", sync=sync, read_only=read_only)
+    dataset = EmbeddedDataset.open(folder / "store", read_only=read_only)
+    if not read_only:
+        dataset.catch_up(log)
+    return Database(dataset, log)
+
+
+def _check_folder(folder: Path, read_only: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"{folder} is a file, not the folder of a database", hint="name a folder")
+    known = (folder / "store").is_dir()
+    if not known and read_only:
+        raise StoreError(f"{folder} is not a database", hint="open it without read_only to make one")
+    if not known and folder.is_dir() and any(folder.iterdir()):
+        raise StoreError(f"{folder} holds something else than a database", hint="name an empty folder, or a new one")

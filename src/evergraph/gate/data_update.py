@@ -1,0 +1,52 @@
+"""Exact deltas as SPARQL Update requests."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import cast
+
+from evergraph.delta import Delta
+from evergraph.terms import DEFAULT_GRAPH, NamedNode, Quad, Term, quad_has_blank_node
+
+Functions = dict[NamedNode, Callable[..., Term | None]]
+"""Custom functions, as pyoxigraph takes them."""
+
+OWN = "urn:evergraph:"
+
+
+def data_block(quads: Iterable[Quad]) -> str:
+    """Write quads without blank nodes as the body of INSERT DATA or DELETE DATA."""
+    return " ".join(
+        f"{quad.triple} ." if quad.graph_name == DEFAULT_GRAPH else f"GRAPH {quad.graph_name} {{ {quad.triple} }}"
+        for quad in quads
+    )
+
+
+def embedded_update(delta: Delta) -> tuple[str, Functions]:
+    """Write a delta as one request for a pyoxigraph store.
+
+    Blank nodes of the store have no name in SPARQL; quads with them go through custom functions that return the nodes.
+    """
+    operations: list[str] = []
+    nameless: list[Quad] = []
+    for keyword, quads in (("DELETE", delta.deleted), ("INSERT", delta.inserted)):
+        first = len(nameless)
+        nameless += [quad for quad in quads if quad_has_blank_node(quad)]
+        if len(quads) > len(nameless) - first:
+            operations.append(f"{keyword} DATA {{ {data_block(q for q in quads if not quad_has_blank_node(q))} }}")
+        operations += _nameless_operations(keyword, nameless, first)
+    functions: Functions = {
+        NamedNode(OWN + "s"): lambda index: nameless[int(index.value)].subject,
+        NamedNode(OWN + "p"): lambda index: nameless[int(index.value)].predicate,
+        NamedNode(OWN + "o"): lambda index: nameless[int(index.value)].object,
+        NamedNode(OWN + "g"): lambda index: cast(NamedNode, nameless[int(index.value)].graph_name),
+    }
+    return ";\n".join(operations), functions if nameless else {}
+
+
+def _nameless_operations(keyword: str, quads: list[Quad], first: int) -> Iterator[str]:
+    places = range(first, len(quads))
+    bind = " ".join(f"BIND(<{OWN}{name}>(?i) AS ?{name})" for name in "spo")
+    if default := [str(place) for place in places if quads[place].graph_name == DEFAULT_GRAPH]:
+        yield f"{keyword} {{ ?s ?p ?o }} WHERE {{ VALUES ?i {{ {' '.join(default)} }} {bind} }}"
+    if named := [str(place) for place in places if quads[place].graph_name != DEFAULT_GRAPH]:
+        values = f"VALUES ?i {{ {' '.join(named)} }}"
+        yield f"{keyword} {{ GRAPH ?g {{ ?s ?p ?o }} }} WHERE {{ {values} {bind} BIND(<{OWN}g>(?i) AS ?g) }}"

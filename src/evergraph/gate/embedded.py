@@ -1,0 +1,211 @@
+"""The embedded dataset: a pyoxigraph store, in memory or on disk."""
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import cast
+
+from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Store
+
+from evergraph.delta import Delta
+from evergraph.errors import ReadOnly, StoreError, UpdateFailed
+from evergraph.files import open_output
+from evergraph.gate.data_update import OWN, embedded_update
+from evergraph.gate.extract import Effect
+from evergraph.gate.operations import Row, Where
+from evergraph.gate.stored_form import stored_quads
+from evergraph.log import ChangeLog
+from evergraph.rdfio import syntax_problem
+from evergraph.terms import BlankNode, GraphName, NamedNode, Quad, Term
+
+_UNBOUND = NamedNode(OWN + "unbound")
+_COLLECT = NamedNode(OWN + "collect")
+_ROLLBACK = NamedNode(OWN + "rollback")
+_ROW = "evergraph_row"
+_CHECKPOINT = "checkpoint"
+_FLUSH_EVERY = 10_000
+
+
+class EmbeddedDataset:
+    """A pyoxigraph store behind the gate. Every write is one transaction of the store."""
+
+    atomic = True
+
+    def __init__(self, store: Store, path: Path | None = None, *, read_only: bool = False) -> None:
+        self.store = store
+        self.path = path
+        self._read_only = read_only
+        self._settled = 0
+        self._flushed = 0
+
+    @classmethod
+    def open(cls, path: Path | None, *, read_only: bool = False) -> "EmbeddedDataset":
+        """Open the store in a folder, made if missing; without a path, a new one in memory."""
+        if path is None:
+            return cls(Store())
+        try:
+            return cls(Store.read_only(str(path)) if read_only else Store(str(path)), path, read_only=read_only)
+        except (OSError, RuntimeError) as error:
+            raise _cannot_open(path, error) from error
+
+    # --- reading
+
+    def present(self, quads: Collection[Quad]) -> set[Quad]:
+        """Tell which of the quads are there."""
+        store = self.store
+        return {quad for quad in quads if quad in store}
+
+    def graph(self, name: GraphName) -> set[Quad]:
+        """Read all quads of one graph."""
+        return set(self.store.quads_for_pattern(None, None, None, name))
+
+    def graph_names(self) -> set[NamedNode | BlankNode]:
+        """List the named graphs, empty ones included."""
+        return set(self.store.named_graphs())
+
+    def stored_form(self, quads: set[Quad]) -> set[Quad]:
+        """Write quads as the store would give them back."""
+        return stored_quads(quads)
+
+    def solutions(self, where: Where, variables: tuple[str, ...], unwritten: Delta) -> Iterable[Row]:
+        """Evaluate a WHERE clause."""
+        try:
+            return (
+                self._solutions_unwritten(where, variables, unwritten)
+                if unwritten
+                else self._solutions(where, variables)
+            )
+        except (OSError, RuntimeError, ValueError) as error:
+            raise UpdateFailed(f"the WHERE clause could not be evaluated: {error}") from error
+
+    def _solutions(self, where: Where, variables: tuple[str, ...]) -> list[Row]:
+        found = self.store.query(
+            f"{where.prologue}SELECT {_projection(variables)} WHERE {where.pattern}",
+            default_graph=where.with_graph if where.using is None else list(where.using),
+            named_graphs=None if where.using_named is None else list(where.using_named),
+        )
+        rows = [tuple(row) for row in cast(QuerySolutions, found)]
+        return rows if variables else [()] * len(rows)
+
+    def _solutions_unwritten(self, where: Where, variables: tuple[str, ...], unwritten: Delta) -> list[Row]:
+        """Evaluate inside a transaction of the store that makes the changes, and is rolled back in the end.
+
+        pyoxigraph has no transactions to hold open, but an update request is one. The solutions come out through a
+        custom function. The LIMIT keeps the optimiser from calling it for rows that are not solutions.
+        """
+        rows: list[Row] = []
+
+        def collect(*values: Term) -> None:
+            rows.append(tuple(None if value == _UNBOUND else value for value in values))
+
+        changes, functions = embedded_update(unwritten)
+        functions[_COLLECT] = collect
+        arguments = ", ".join(f"COALESCE(?{name}, {_UNBOUND})" for name in variables or (_ROW,))
+        with_clause, using_clauses = _dataset_clauses(where)
+        select = f"SELECT {_projection(variables)} WHERE {where.pattern} LIMIT {2**63 - 1}"
+        request = (
+            f"{where.prologue}{changes};\n"
+            f"{with_clause} INSERT {{ {_UNBOUND} {_UNBOUND} ?{_ROW}s }} {using_clauses} "
+            f"WHERE {{ {{ {select} }} BIND({_COLLECT}({arguments}) AS ?{_ROW}s) }};\n"
+            f"CREATE GRAPH {_ROLLBACK}; CREATE GRAPH {_ROLLBACK}"
+        )
+        try:
+            self.store.update(request, custom_functions=functions)
+        except RuntimeError as error:
+            if _ROLLBACK.value not in str(error):
+                raise
+        return rows if variables else [()] * len(rows)
+
+    def query(self, text: str) -> QuerySolutions | QueryBoolean | QueryTriples:
+        """Run a SPARQL query."""
+        try:
+            return self.store.query(text)
+        except SyntaxError as error:
+            raise syntax_problem(error, "query") from None
+
+    # --- writing
+
+    def write(self, effect: Effect) -> None:
+        """Apply an exact change, wholly or not at all."""
+        if self._read_only:
+            raise ReadOnly("the database is open read-only", hint="open it without read_only to change it")
+        try:
+            self._write_quads(effect.delta)
+            for name in effect.dropped:
+                self.store.remove_graph(name)
+            for name in effect.created:
+                self.store.add_graph(name)
+        except (OSError, RuntimeError) as error:
+            raise StoreError(
+                f"the store could not be written: {error}", hint="see that its disk is not full"
+            ) from error
+
+    def _write_quads(self, delta: Delta) -> None:
+        if not delta.deleted:
+            self.store.extend(delta.inserted)
+        elif self.path is None:
+            for quad in delta.deleted:  # cannot fail in memory, and readers are kept out by the database's lock
+                self.store.remove(quad)
+            self.store.extend(delta.inserted)
+        else:
+            request, functions = embedded_update(delta)
+            self.store.update(request, custom_functions=functions)
+
+    # --- what a crash may leave
+
+    def settle(self, sequence: int) -> None:
+        """Take note of a change that counts, and once in a while let the store reach the disk."""
+        self._settled = sequence
+        if self.path and sequence - self._flushed >= _FLUSH_EVERY:
+            self._flush()
+
+    def roll_back(self) -> None:
+        """Do nothing: a write of the store is there wholly or not at all."""
+
+    def catch_up(self, log: ChangeLog) -> None:
+        """Write the logged changes again that a crash may have kept from the store.
+
+        Changes are exact, so writing some of them twice ends in the same state as writing each once.
+        """
+        self._flushed = self._settled = self._read_checkpoint()
+        for change in log.read(after=self._flushed):
+            self.write(Effect(change.delta))
+            self._settled = change.sequence
+        if self._settled > self._flushed:
+            self._flush()
+
+    def close(self) -> None:
+        """Let the store reach the disk and let go of it."""
+        if self.path and not self._read_only and self._settled > self._flushed:
+            self._flush()
+        self.store = Store()
+
+    def _flush(self) -> None:
+        assert self.path is not None
+        self.store.flush()
+        with open_output(self.path.parent / _CHECKPOINT) as out:
+            out.write(b"%d\n" % self._settled)
+        self._flushed = self._settled
+
+    def _read_checkpoint(self) -> int:
+        assert self.path is not None
+        checkpoint = self.path.parent / _CHECKPOINT
+        return int(checkpoint.read_text()) if checkpoint.exists() else 0
+
+
+def _projection(variables: tuple[str, ...]) -> str:
+    return " ".join(f"?{name}" for name in variables) or f"(0 AS ?{_ROW})"
+
+
+def _dataset_clauses(where: Where) -> tuple[str, str]:
+    if where.using is None or where.using_named is None:
+        return (f"WITH {where.with_graph}" if where.with_graph else ""), ""
+    return "", " ".join(
+        [f"USING {name}" for name in where.using] + [f"USING NAMED {name}" for name in where.using_named]
+    )
+
+
+def _cannot_open(path: Path, error: Exception) -> StoreError:
+    reason = str(error)
+    if "lock" in reason.lower():
+        return StoreError(f"{path} is in use by another process", hint="close that one, or open this one read-only")
+    return StoreError(f"{path} cannot be opened as a database: {reason}", hint="check the path and its permissions")

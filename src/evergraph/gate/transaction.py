@@ -1,0 +1,98 @@
+"""One update request in the making: later operations see what earlier ones did, and nobody else does yet."""
+
+from collections.abc import Collection, Iterable
+from typing import Protocol
+
+from evergraph.delta import Delta
+from evergraph.gate.extract import Effect
+from evergraph.gate.operations import Row, Where
+from evergraph.terms import BlankNode, DefaultGraph, GraphName, NamedNode, Quad
+
+
+class Dataset(Protocol):
+    """A dataset that can be read and written: the embedded store, or a remote endpoint."""
+
+    atomic: bool
+    """Whether a write is one transaction, and a WHERE clause can be evaluated over changes that are not written."""
+
+    def solutions(self, where: Where, variables: tuple[str, ...], unwritten: Delta) -> Iterable[Row]:
+        """Evaluate a WHERE clause once, over the dataset with ``unwritten`` applied to it."""
+
+    def present(self, quads: Collection[Quad]) -> set[Quad]:
+        """Tell which of the quads are there."""
+
+    def graph(self, name: GraphName) -> set[Quad]:
+        """Read all quads of one graph."""
+
+    def graph_names(self) -> set[NamedNode | BlankNode]:
+        """List the named graphs."""
+
+    def stored_form(self, quads: set[Quad]) -> set[Quad]:
+        """Write quads as the dataset would give them back."""
+
+    def write(self, effect: Effect) -> None:
+        """Apply an exact change."""
+
+
+class Transaction:
+    """Reads of a dataset under the staged effects of the operations so far (a `Reader`).
+
+    Where a dataset cannot evaluate a pattern over unwritten changes, they are written as late as possible.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self._written = Delta()
+        self._unwritten = Delta()
+        self._created: set[NamedNode | BlankNode] = set()
+        self._dropped: set[NamedNode | BlankNode] = set()
+
+    @property
+    def total(self) -> Delta:
+        """The exact change of all staged operations together; what cancels does not appear."""
+        return self._written.then(self._unwritten)
+
+    def stage(self, effect: Effect) -> None:
+        """Let an effect be seen by what follows."""
+        self._unwritten = self._unwritten.then(effect.delta)
+        touched = {quad.graph_name for quad in effect.delta.inserted}
+        appearing = effect.created | {name for name in touched if not isinstance(name, DefaultGraph)}
+        self._created = (self._created - effect.dropped) | appearing
+        self._dropped = (self._dropped | effect.dropped) - appearing
+
+    def commit(self) -> None:
+        """Write what is not written yet."""
+        effect = Effect(self._unwritten, frozenset(self._created), frozenset(self._dropped))
+        if effect.delta or effect.created or effect.dropped:
+            self._dataset.write(effect)
+
+    # --- what operations read
+
+    def solutions(self, where: Where, variables: tuple[str, ...]) -> Iterable[Row]:
+        """Evaluate a WHERE clause over the staged state."""
+        if self._unwritten and not self._dataset.atomic:
+            unwritten, self._unwritten = self._unwritten, Delta()
+            self._written = self._written.then(unwritten)
+            self._dataset.write(Effect(unwritten))
+        return self._dataset.solutions(where, variables, self._unwritten)
+
+    def present(self, quads: Collection[Quad]) -> set[Quad]:
+        """Tell which of the quads are there in the staged state."""
+        if not self._unwritten:
+            return self._dataset.present(quads)
+        inserted, deleted = self._unwritten.inserted, self._unwritten.deleted
+        unknown = [quad for quad in quads if quad not in inserted and quad not in deleted]
+        return self._dataset.present(unknown) | inserted.intersection(quads)
+
+    def graph(self, name: GraphName) -> set[Quad]:
+        """Read all quads of a graph in the staged state."""
+        staged = {quad for quad in self._unwritten.inserted if quad.graph_name == name}
+        return (self._dataset.graph(name) - self._unwritten.deleted) | staged
+
+    def graph_names(self) -> set[NamedNode | BlankNode]:
+        """List the named graphs of the staged state."""
+        return (self._dataset.graph_names() - self._dropped) | self._created
+
+    def stored_form(self, quads: set[Quad]) -> set[Quad]:
+        """Write quads as the dataset would give them back."""
+        return self._dataset.stored_form(quads)
