@@ -23,5 +23,5 @@ class Source(Protocol):
     """A finite or growing list of requested changes, which says the same every time it is asked."""
 
     def changes(self, after: int = 0) -> Iterator[SourceChange]:
-        """Iterate over the changes with a sequence above ``after``; the others are not parsed where that is possible."""
+        """Iterate over the changes with a sequence above ``after``; the others are not parsed if that is possible."""
         ...

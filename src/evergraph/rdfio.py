@@ -165,7 +165,7 @@ class _WholeXml:
     def __init__(self, stream: IO[bytes], where: str) -> None:
         self._stream = stream
         self._where = where
-        self._checker = expat.ParserCreate()
+        self._checker = expat.ParserCreate(namespace_separator=" ")
 
     def read(self, size: int = -1) -> bytes:
         chunk = self._stream.read(size)
