@@ -1,0 +1,54 @@
+"""SPARQL text to algebra.
+
+Two parsers read every query. pyoxigraph's goes first: its word counts on what is a query at all, and its errors name
+line and column. Its algebra cannot be seen from Python, so that the grammar here, which has every rule of SPARQL 1.1
+and builds the algebra as it reads, goes second.
+"""
+
+import re
+
+from pyoxigraph import Store
+
+from evergraph.errors import SyntaxProblem
+from evergraph.sparql.algebra import Query
+from evergraph.sparql.grammar_queries import QueryGrammar
+from evergraph.sparql.lexer import Kind, tokens
+
+_PLACE = re.compile(r"error at (\d+):(\d+): (.*)", re.DOTALL)
+
+
+def parse_query(text: str, base: str = "") -> Query:
+    """Parse a SPARQL 1.1 query; relative IRIs are resolved against ``base``. Raises `SyntaxProblem`."""
+    check_syntax(text, base)
+    return QueryGrammar(text, base).query()
+
+
+def check_syntax(text: str, base: str = "") -> None:
+    """Raise a `SyntaxProblem` with line and column unless the text is a query; nothing is evaluated or fetched."""
+    try:
+        # Both options at once are refused after parsing and before planning, which takes minutes for large patterns.
+        Store().query(_plain_booleans(text), base_iri=base or None, use_default_graph_as_union=True, default_graph=[])
+    except ValueError as error:
+        if "base IRI" in str(error):
+            raise _problem(str(error)) from error
+    except SyntaxError as error:
+        raise _problem(str(error)) from error
+    else:
+        raise AssertionError("a query was evaluated where it should only have been parsed")
+
+
+def _plain_booleans(text: str) -> str:
+    """Write TRUE and FALSE in small letters: SPARQL keywords have no case, but pyoxigraph's boolean literals have."""
+    if not re.search("true|false", text, re.IGNORECASE):
+        return text
+    parts = list(text)
+    for token in tokens(text):
+        if token.kind is Kind.WORD and token.text.upper() in ("TRUE", "FALSE"):
+            parts[token.start : token.start + len(token.text)] = token.text.lower()
+    return "".join(parts)
+
+
+def _problem(message: str) -> SyntaxProblem:
+    if found := _PLACE.fullmatch(message):
+        return SyntaxProblem(found[3], line=int(found[1]), column=int(found[2]))
+    return SyntaxProblem(message)
