@@ -7,11 +7,11 @@
 (1, ['<urn:a> <urn:b> "c"'])
 """
 
-from evergraph.database import Database
+from evergraph.database import Database, connect
 from evergraph.database import open_database as open
 from evergraph.delta import Bag, Change, Delta, Request
 from evergraph.errors import EvergraphError
 
 __version__ = "0.1.0"
 
-__all__ = ["Bag", "Change", "Database", "Delta", "EvergraphError", "Request", "open"]
+__all__ = ["Bag", "Change", "Database", "Delta", "EvergraphError", "Request", "connect", "open"]

@@ -1,27 +1,30 @@
 """A database: a dataset behind the gate, with a queue of updates, sequence numbers and a change log."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Protocol, TypeAlias
 
-from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples
+from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Triple
 
 from evergraph.delta import Change, Request
 from evergraph.errors import StoreError, UpdateFailed, UsageError
 from evergraph.fifo import FifoLock
 from evergraph.gate.embedded import EmbeddedDataset
+from evergraph.gate.endpoint import Endpoint
 from evergraph.gate.extract import Effect, Loader, extract, request_delta
+from evergraph.gate.journal import Journal
 from evergraph.gate.load import load_document
+from evergraph.gate.remote import RemoteDataset
 from evergraph.gate.request import parse_update
 from evergraph.gate.transaction import Dataset, Transaction
 from evergraph.log import ChangeLog
 from evergraph.rdfio import read_quads
-from evergraph.terms import DEFAULT_GRAPH, GraphName, Quad
+from evergraph.terms import DEFAULT_GRAPH, GraphName, NamedNode, Quad
 
-QueryResult: TypeAlias = QuerySolutions | QueryBoolean | QueryTriples
+QueryResult: TypeAlias = QuerySolutions | QueryBoolean | QueryTriples | list[Triple]
 
 
 class QueryableDataset(Dataset, Protocol):
@@ -178,6 +181,30 @@ def open_database(path: str | Path | None = None, *, read_only: bool = False, sy
     if not read_only:
         dataset.catch_up(log)
     return Database(dataset, log)
+
+
+def connect(
+    query_url: str,
+    update_url: str,
+    *,
+    log: str | Path | None = None,
+    default_graph: str | None = None,
+    timeout: float = 60.0,
+    headers: Mapping[str, str] | None = None,
+) -> Database:
+    """Connect to a SPARQL 1.1 endpoint. Exactness needs that nobody else writes to it meanwhile.
+
+    :param log: a folder for the change log, and for what is needed to take back a change that a crash cut short.
+    :param default_graph: the IRI of a graph that serves as the default graph, for servers without one (Virtuoso).
+    :param headers: sent with every request, for authorisation.
+    """
+    endpoint = Endpoint(query_url, update_url, timeout=timeout, headers=headers)
+    folder = Path(log) if log is not None else None
+    change_log = ChangeLog(folder) if folder else None
+    journal = Journal(folder / "unsettled.rdfp" if folder else None)
+    dataset = RemoteDataset(endpoint, journal, NamedNode(default_graph) if default_graph else None)
+    dataset.roll_back()
+    return Database(dataset, change_log)
 
 
 def _check_folder(folder: Path, read_only: bool) -> None:

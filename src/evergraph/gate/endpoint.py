@@ -1,0 +1,107 @@
+"""The SPARQL 1.1 Protocol, client side: queries and updates over HTTP, with errors that say what happened."""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import httpx
+from pyoxigraph import (
+    QueryBoolean,
+    QueryResultsFormat,
+    QuerySolutions,
+    RdfFormat,
+    Triple,
+    parse,
+    parse_query_results,
+)
+
+from evergraph.errors import EndpointError, UncertainOutcome
+from evergraph.gate.dialects import Dialect, recognise
+
+Answer: TypeAlias = QuerySolutions | QueryBoolean | list[Triple]
+
+_RESULTS = "application/sparql-results+json, application/n-triples;q=0.9"
+
+
+class Endpoint:
+    """A query service and an update service for the same dataset."""
+
+    def __init__(
+        self, query_url: str, update_url: str, *, timeout: float = 60.0, headers: Mapping[str, str] | None = None
+    ) -> None:
+        self.query_url = query_url
+        self.update_url = update_url
+        self._http = httpx.Client(timeout=timeout, headers=dict(headers or {}), follow_redirects=True)
+        self.dialect: Dialect = recognise(dict(self._send_query("ASK {}").headers))
+
+    def query(self, text: str) -> Answer:
+        """Run a query; the answer is read to its end before this returns."""
+        response = self._send_query(text)
+        media_type = response.headers.get("content-type", "")
+        try:
+            if "json" in media_type:
+                # Virtuoso writes the type of an early draft; the text cannot occur inside a JSON string.
+                content = response.content.replace(b'"typed-literal"', b'"literal"')
+                return parse_query_results(content, QueryResultsFormat.JSON)
+            found = RdfFormat.from_media_type(media_type) or RdfFormat.TURTLE
+            return [quad.triple for quad in parse(response.content, found)]
+        except (SyntaxError, ValueError) as error:
+            raise EndpointError(
+                f"{self.query_url} answered with something unreadable ({media_type}): {error}",
+                hint="check that this is the address of a SPARQL query service",
+            ) from error
+
+    def select(self, text: str) -> QuerySolutions:
+        """Run a SELECT query; refuse an answer that the server has cut short."""
+        solutions = self.query(text)
+        if not isinstance(solutions, QuerySolutions):
+            raise EndpointError(f"{self.query_url} did not answer a SELECT query with solutions")
+        return solutions
+
+    def update(self, text: str) -> None:
+        """Run an update request.
+
+        :raises UncertainOutcome: if the connection broke after the request was sent.
+        """
+        try:
+            response = self._http.post(
+                self.update_url, content=text.encode(), headers={"Content-Type": "application/sparql-update"}
+            )
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol) as error:
+            raise self._unreachable(self.update_url, error) from error
+        except httpx.HTTPError as error:
+            raise UncertainOutcome(
+                f"the connection to {self.update_url} broke during a write: {error or type(error).__name__}",
+                hint="the endpoint may hold all, some or none of it",
+            ) from error
+        if not response.is_success:
+            raise self._refused(self.update_url, response)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def _send_query(self, text: str) -> httpx.Response:
+        try:
+            response = self._http.post(
+                self.query_url,
+                content=text.encode(),
+                headers={"Content-Type": "application/sparql-query", "Accept": _RESULTS},
+            )
+        except httpx.HTTPError as error:
+            raise self._unreachable(self.query_url, error) from error
+        if not response.is_success:
+            raise self._refused(self.query_url, response)
+        return response
+
+    def _unreachable(self, url: str, error: Exception) -> EndpointError:
+        reason = str(error) or type(error).__name__
+        return EndpointError(
+            f"{url} does not answer: {reason}", hint="check that the server runs and the address is right"
+        )
+
+    def _refused(self, url: str, response: httpx.Response) -> EndpointError:
+        reason = " ".join(response.text.split())[:500]
+        return EndpointError(
+            f"{url} answered {response.status_code} {response.reason_phrase}: {reason}",
+            hint="check the address, the credentials and the log of the server",
+        )
