@@ -20,7 +20,7 @@ Tail: TypeAlias = Choice["error", "ignore"]
 
 _PLAIN_ROWS = frozenset({b"A ", b"D "})
 _KEYWORD = re.compile(r"\s*([A-Za-z]+)(?![\w:-])")
-_WORD = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^\s"<>:]+):?(?=\s)')
+_WORD = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^\s"<>:.][^\s"<>:]*):?(?=\s)')
 _END = re.compile(r"\s*\.\s*(#.*)?$", re.DOTALL)
 _NOTHING = re.compile(r"\s*(#|$)")
 _STATEMENT = "<s:s> <p:p>"
@@ -166,7 +166,7 @@ class _Scanner:
 
     def _term(self, text: str, column: int) -> Term:
         try:
-            quad = one_quad(_STATEMENT + text)
+            quad = one_quad(_STATEMENT + text.rstrip())
         except SyntaxError as error:
             shift = column - len(_STATEMENT)
             raise syntax_problem(error, self.where, line=self.number, column=shift) from None

@@ -75,7 +75,8 @@ class Shorthand:
         if prefix not in self._prefixes:
             raise SyntaxError(f"no PA row declares the prefix {prefix!r}", (None, 1, column, None))
         try:
-            text = f"PREFIX {prefix}: <{self._prefixes[prefix]}> <s:s> <p:p> {name} ."
-            return str(next(parse(text, RdfFormat.TURTLE)).object)
-        except SyntaxError as error:
-            raise SyntaxError(f"{name!r} is not a prefixed name: {error.msg}", (None, 1, column, None)) from None
+            # A subject, because Turtle lets nothing else follow one; an object could drag ";" or "~" along.
+            text = f"PREFIX {prefix}: <{self._prefixes[prefix]}> {name} <p:p> <o:o> ."
+            return str(next(parse(text, RdfFormat.TURTLE)).subject)
+        except SyntaxError:
+            raise SyntaxError(f"{name!r} is not a prefixed name", (None, 1, column, None)) from None
