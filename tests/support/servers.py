@@ -61,11 +61,15 @@ ServerPort = 127.0.0.1:{port}
 ServerThreads = 16
 """
 
-# Virtuoso keeps its own settings in this graph and breaks without them.
-_VIRTUOSO_RESET = """
-DELETE FROM DB.DBA.RDF_QUAD WHERE G <> iri_to_id('http://www.openlinksw.com/schemas/virtrdf#');
+# Virtuoso keeps its own settings in one graph and breaks without them. Some quads, such as those with the double NaN,
+# survive a DELETE and must not meet the next test: then the slow way, which rebuilds the tables, is the only one.
+_VIRTUOSO_GRAPH = "iri_to_id('http://www.openlinksw.com/schemas/virtrdf#')"
+_VIRTUOSO_RESET = f"""
+DELETE FROM DB.DBA.RDF_QUAD WHERE G <> {_VIRTUOSO_GRAPH};
 DELETE FROM DB.DBA.RDF_EXPLICITLY_CREATED_GRAPH;
+SELECT concat('left over: ', cast(count(*) AS VARCHAR)) FROM DB.DBA.RDF_QUAD WHERE G <> {_VIRTUOSO_GRAPH};
 """
+_VIRTUOSO_REBUILD = "DB.DBA.RDF_GLOBAL_RESET();"
 
 
 class ServerFailed(RuntimeError):
@@ -122,7 +126,8 @@ def start(name: str) -> Iterator[Server]:
 def reset(server: Server) -> None:
     """Empty the dataset, explicitly created graphs included."""
     if server.sql_port is not None:
-        _isql(server.sql_port, _VIRTUOSO_RESET)
+        if "left over: 0" not in _isql(server.sql_port, _VIRTUOSO_RESET):
+            _isql(server.sql_port, _VIRTUOSO_REBUILD)
         return
     answer = _client().post(server.update_url, data={"update": "DROP ALL"})
     if answer.is_error:
@@ -252,7 +257,7 @@ def _prepare_virtuoso(server: Server) -> None:
     reset(server)
 
 
-def _isql(sql_port: int, statements: str) -> None:
+def _isql(sql_port: int, statements: str) -> str:
     done = subprocess.run(
         ["isql-vt", f"127.0.0.1:{sql_port}", "dba", "dba", "ERRORS=STDOUT"],
         input=statements,
@@ -263,6 +268,7 @@ def _isql(sql_port: int, statements: str) -> None:
     )
     if done.returncode or "*** Error" in done.stdout:
         raise ServerFailed(f"isql-vt: {done.stdout}{done.stderr}")
+    return done.stdout
 
 
 # Fuseki
