@@ -1,0 +1,68 @@
+"""The application: its commands, its exit codes, and how errors reach a person."""
+
+import os
+import sys
+from typing import Annotated
+
+import click
+import typer
+
+import evergraph
+from evergraph.cli.apply import apply
+from evergraph.cli.demo import demo
+from evergraph.cli.log import log
+from evergraph.cli.query import query
+from evergraph.errors import EvergraphError, UsageError
+
+app = typer.Typer(
+    name="evergraph",
+    help="Keeps what you derive from changing RDF data up to date.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(apply)
+app.command()(query)
+app.command()(log)
+app.command()(demo)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"evergraph {evergraph.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line. Exit codes: 0 done, 1 the work failed, 2 wrong usage, 130 interrupted."""
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: list[str] | None) -> int:
+    try:
+        result = app(args=arguments, standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except EvergraphError as error:
+        typer.echo(f"evergraph: {error}", err=True)
+        return 2 if isinstance(error, UsageError) else 1
+    except (KeyboardInterrupt, click.Abort):
+        typer.echo("evergraph: interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away, as `head` does: no reason to complain, and nothing left to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return result if isinstance(result, int) else 0

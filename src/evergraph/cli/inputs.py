@@ -1,0 +1,26 @@
+"""Texts that commands read: files, or standard input as ``-``."""
+
+import sys
+from pathlib import Path
+
+from evergraph.errors import DataError
+
+
+def read_text(name: str) -> str:
+    """Read a SPARQL text."""
+    try:
+        return sys.stdin.buffer.read().decode() if name == "-" else Path(name).read_bytes().decode()
+    except OSError as error:
+        raise DataError(f"{name}: {error.strerror}", hint="check the path") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name}: byte {error.start} is not UTF-8", hint="SPARQL is written in UTF-8") from error
+
+
+def base_iri(name: str) -> str:
+    """Return what relative IRIs in a text are relative to: the file, or the working folder for standard input."""
+    return Path.cwd().as_uri() + "/" if name == "-" else Path(name).resolve().as_uri()
+
+
+def display_name(name: str) -> str:
+    """Return the name of a text for messages."""
+    return "standard input" if name == "-" else name

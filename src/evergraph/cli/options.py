@@ -1,0 +1,41 @@
+"""Options that several commands share, and the databases that they name."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evergraph.database import Database, connect, open_database
+from evergraph.errors import UsageError
+
+Store = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of an embedded database; made if missing.")]
+QueryEndpoint = Annotated[
+    str | None, typer.Option("--endpoint", metavar="URL", help="Address of a SPARQL query service.")
+]
+UpdateEndpoint = Annotated[
+    str | None, typer.Option(metavar="URL", help="Address of its update service; default: the query service.")
+]
+DefaultGraph = Annotated[
+    str | None,
+    typer.Option(metavar="IRI", help="Graph that serves as the default graph on servers without one (Virtuoso)."),
+]
+
+
+def open_target(
+    store: Path | None,
+    endpoint: str | None,
+    update_endpoint: str | None = None,
+    *,
+    log: Path | None = None,
+    default_graph: str | None = None,
+    read_only: bool = False,
+) -> Database:
+    """Open what ``--store`` or ``--endpoint`` names; exactly one of them must be given."""
+    if (store is None) == (endpoint is None):
+        raise UsageError("name one database", hint="give either --store DIR or --endpoint URL")
+    if store is not None:
+        if update_endpoint or log or default_graph:
+            raise UsageError("--update-endpoint, --log and --default-graph belong to --endpoint, not to --store")
+        return open_database(store, read_only=read_only)
+    assert endpoint is not None
+    return connect(endpoint, update_endpoint or endpoint, log=log, default_graph=default_graph)

@@ -1,0 +1,93 @@
+"""The demonstration: exact changes on a small dataset, told step by step."""
+
+import re
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.text import Text
+
+from evergraph.database import Database, open_database
+from evergraph.delta import Change, Request
+from evergraph.terms import Quad, sorted_quads
+
+_PREFIXES = "PREFIX : <http://harbour.example/> PREFIX foaf: <http://xmlns.com/foaf/0.1/>\n"
+
+_STEPS = [
+    (
+        "A harbour keeps one graph of people per pier. The first load:",
+        """INSERT DATA {
+  GRAPH :pier1 { :ada foaf:name "Pietro" ; :boat :swift . :bea foaf:name "Pietro", "Mario" }
+  GRAPH :pier2 { :carl foaf:name "Pietro"@it ; :berth 7 . :dora foaf:name "Dora" ; :boat :swift }
+}""",
+    ),
+    (
+        'Every "Pietro" becomes "Mario", in every graph. Bea has both names already: one deletion, no insertion.',
+        """DELETE { GRAPH ?pier { ?who foaf:name "Pietro" } }
+INSERT { GRAPH ?pier { ?who foaf:name "Mario" } }
+WHERE  { GRAPH ?pier { ?who foaf:name "Pietro" } }""",
+    ),
+    (
+        "What is there already is no insertion, what is not there is no deletion:",
+        """INSERT DATA { GRAPH :pier2 { :dora foaf:name "Dora" ; :berth 9 } } ;
+DELETE DATA { GRAPH :pier2 { :dora :boat :heron } }""",
+    ),
+    (
+        "Operations see what those before them did, and what cancels within a request does not appear:",
+        """INSERT DATA { GRAPH :pier1 { :swift :state "damaged" } } ;
+INSERT { GRAPH :notices { ?boat :seenAt ?pier } } WHERE { GRAPH ?pier { ?who :boat ?boat . } } ;
+DELETE WHERE { GRAPH :pier1 { :swift :state ?any } }""",
+    ),
+    ("A whole graph moves. Reported are the quads, not the command:", "MOVE :pier2 TO :pier1"),
+    (
+        "Random values and blank nodes are made once; the change tells which:",
+        """INSERT { GRAPH :log { [] :ticket ?ticket } } WHERE { BIND(STRUUID() AS ?ticket) }""",
+    ),
+]
+
+
+def run_demo(console: Console | None = None) -> None:
+    """Run the demonstration; it works in a temporary folder and leaves nothing behind."""
+    out = console or Console(highlight=False)
+    with tempfile.TemporaryDirectory(prefix="evergraph-demo-") as folder:
+        with open_database(Path(folder, "db")) as database:
+            for number, (title, update) in enumerate(_STEPS, 1):
+                out.print(Text(f"\n{number}. {title}", style="bold"))
+                out.print(Syntax(update, "sparql", background_color="default", word_wrap=True))
+                _show(out, database.update(_PREFIXES + update))
+            state = set(database.quads())
+        _show_replay(out, Path(folder), state)
+
+
+def _show(out: Console, change: Change) -> None:
+    out.print(Text(f"   change {change.sequence}: {len(change.deleted)} deleted, {len(change.inserted)} inserted"))
+    for sign, style, quads in (("D", "red", change.deleted), ("A", "green", change.inserted)):
+        for line in _lines(quads):
+            out.print(Text(f"   {sign} {line}", style=style), soft_wrap=True)
+
+
+def _lines(quads: Iterable[Quad]) -> list[str]:
+    """Write quads for people: with prefixes."""
+    lines = "\n".join(str(quad) for quad in sorted_quads(quads))
+    for prefix, iri in re.findall(r"PREFIX (\w*:) <(.*?)>", _PREFIXES):
+        lines = re.sub(rf"<{re.escape(iri)}(\w+)>", rf"{prefix}\1", lines)
+    return lines.splitlines()
+
+
+def _show_replay(out: Console, folder: Path, state: set[Quad]) -> None:
+    out.print(Text("\nThe change log, replayed into an empty database:", style="bold"))
+    with open_database(folder / "db") as database, open_database() as copy:
+        replayed = _replay(database, copy)
+        same = set(copy.quads()) == state == set(database.quads())
+    out.print(Text(f"   {replayed} changes, {len(state)} quads, {'the same dataset' if same else 'NOT THE SAME'}"))
+    if not same:
+        raise AssertionError("the replayed log does not give the dataset")
+
+
+def _replay(database: Database, copy: Database) -> int:
+    changes = list(database.changes())
+    for change in changes:
+        copy.apply(Request(removed=change.deleted, added=change.inserted))
+    return len(changes)
