@@ -66,9 +66,11 @@ def test_impossible_places_for_output(tmp_path: Path, place: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_output_never_replaces_a_device() -> None:
-    with pytest.raises(DataError, match="not a file"), open_output(os.devnull):
+def test_output_never_replaces_what_is_not_a_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="not a file"), open_output(tmp_path / "pipe"):
         pass
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_standard_streams_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
