@@ -46,7 +46,7 @@ docs: setup ## build the documentation into site/
 
 servers: setup
 	$(call heading,SPARQL servers for the tests)
-	@bash tests/support/install_servers.sh
+	@PYTHON=$(CURDIR)/$(BIN)/python sh tests/support/install_servers.sh
 
 pytest: setup
 	$(call heading,tests)
