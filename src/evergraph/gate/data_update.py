@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
-from evergraph.delta import Delta
+from evergraph.gate.extract import Effect
 from evergraph.terms import DEFAULT_GRAPH, NamedNode, Quad, Term, quad_has_blank_node
 
 Functions = dict[NamedNode, Callable[..., Term | None]]
@@ -20,26 +20,30 @@ def data_block(quads: Iterable[Quad]) -> str:
     )
 
 
-def embedded_update(delta: Delta) -> tuple[str, Functions]:
-    """Write a delta as one request for a pyoxigraph store.
+def embedded_update(effect: Effect) -> tuple[str, Functions]:
+    """Write an effect as one request for a pyoxigraph store.
 
     Blank nodes of the store have no name in SPARQL; quads with them go through custom functions that return the nodes.
+    Graphs that are named by them can be emptied, but not be dropped.
     """
     operations: list[str] = []
     nameless: list[Quad] = []
-    for keyword, quads in (("DELETE", delta.deleted), ("INSERT", delta.inserted)):
+    for keyword, quads in (("DELETE", effect.delta.deleted), ("INSERT", effect.delta.inserted)):
         first = len(nameless)
         nameless += [quad for quad in quads if quad_has_blank_node(quad)]
         if len(quads) > len(nameless) - first:
             operations.append(f"{keyword} DATA {{ {data_block(q for q in quads if not quad_has_blank_node(q))} }}")
         operations += _nameless_operations(keyword, nameless, first)
+    filled = {quad.graph_name for quad in effect.delta.inserted}
+    operations += [f"DROP SILENT GRAPH {name}" for name in effect.dropped if isinstance(name, NamedNode)]
+    operations += [f"CREATE SILENT GRAPH {name}" for name in effect.created - filled if isinstance(name, NamedNode)]
     functions: Functions = {
         NamedNode(OWN + "s"): lambda index: nameless[int(index.value)].subject,
         NamedNode(OWN + "p"): lambda index: nameless[int(index.value)].predicate,
         NamedNode(OWN + "o"): lambda index: nameless[int(index.value)].object,
         NamedNode(OWN + "g"): lambda index: cast(NamedNode, nameless[int(index.value)].graph_name),
     }
-    return ";\n".join(operations), functions if nameless else {}
+    return "".join(f"{operation};\n" for operation in operations), functions if nameless else {}
 
 
 def _nameless_operations(keyword: str, quads: list[Quad], first: int) -> Iterator[str]:

@@ -14,6 +14,8 @@ class Dialect:
     read_rows: int = 1_000
     write_quads: int = 10_000
     write_bytes: int = 4 * 2**20
+    update_form: str | None = None
+    """The form field that takes updates, where a request must come as a form instead of as it is."""
     has_default_graph: bool = True
     """Whether there is a graph without a name; where not, the default graph must be mapped to a named one."""
     normalises_literals: bool = False
@@ -28,6 +30,7 @@ VIRTUOSO = Dialect(
     read_rows=500,
     write_quads=500,
     write_bytes=2**20,
+    update_form="query",
     has_default_graph=False,
     normalises_literals=True,
 )

@@ -6,7 +6,6 @@ from typing import cast
 
 from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Store
 
-from evergraph.delta import Delta
 from evergraph.errors import ReadOnly, StoreError, UpdateFailed
 from evergraph.files import open_output
 from evergraph.gate.data_update import OWN, embedded_update
@@ -66,7 +65,7 @@ class EmbeddedDataset:
         """Write quads as the store would give them back."""
         return stored_quads(quads)
 
-    def solutions(self, where: Where, variables: tuple[str, ...], unwritten: Delta) -> Iterable[Row]:
+    def solutions(self, where: Where, variables: tuple[str, ...], unwritten: Effect) -> Iterable[Row]:
         """Evaluate a WHERE clause."""
         try:
             return (
@@ -86,7 +85,7 @@ class EmbeddedDataset:
         rows = [tuple(row) for row in cast(QuerySolutions, found)]
         return rows if variables else [()] * len(rows)
 
-    def _solutions_unwritten(self, where: Where, variables: tuple[str, ...], unwritten: Delta) -> list[Row]:
+    def _solutions_unwritten(self, where: Where, variables: tuple[str, ...], unwritten: Effect) -> list[Row]:
         """Evaluate inside a transaction of the store that makes the changes, and is rolled back in the end.
 
         pyoxigraph has no transactions to hold open, but an update request is one. The solutions come out through a
@@ -103,7 +102,7 @@ class EmbeddedDataset:
         with_clause, using_clauses = _dataset_clauses(where)
         select = f"SELECT {_projection(variables)} WHERE {where.pattern} LIMIT {2**63 - 1}"
         request = (
-            f"{where.prologue}{changes};\n"
+            f"{where.prologue}{changes}"
             f"{with_clause} INSERT {{ {_UNBOUND} {_UNBOUND} ?{_ROW}s }} {using_clauses} "
             f"WHERE {{ {{ {select} }} BIND({_COLLECT}({arguments}) AS ?{_ROW}s) }};\n"
             f"CREATE GRAPH {_ROLLBACK}; CREATE GRAPH {_ROLLBACK}"
@@ -129,26 +128,33 @@ class EmbeddedDataset:
         if self._read_only:
             raise ReadOnly("the database is open read-only", hint="open it without read_only to change it")
         try:
-            self._write_quads(effect.delta)
-            for name in effect.dropped:
-                self.store.remove_graph(name)
-            for name in effect.created:
-                self.store.add_graph(name)
+            if self.path is None:
+                self._write_in_memory(effect)
+            else:
+                self._write_on_disk(effect)
         except (OSError, RuntimeError) as error:
             raise StoreError(
                 f"the store could not be written: {error}", hint="see that its disk is not full"
             ) from error
 
-    def _write_quads(self, delta: Delta) -> None:
-        if not delta.deleted:
-            self.store.extend(delta.inserted)
-        elif self.path is None:
-            for quad in delta.deleted:  # cannot fail in memory, and readers are kept out by the database's lock
-                self.store.remove(quad)
-            self.store.extend(delta.inserted)
-        else:
-            request, functions = embedded_update(delta)
+    def _write_in_memory(self, effect: Effect) -> None:
+        """Write step by step: nothing can fail, and readers are kept out by the database's lock."""
+        for quad in effect.delta.deleted:
+            self.store.remove(quad)
+        self.store.extend(effect.delta.inserted)
+        for name in effect.dropped:
+            self.store.remove_graph(name)
+        for name in effect.created:
+            self.store.add_graph(name)
+
+    def _write_on_disk(self, effect: Effect) -> None:
+        """Write in one transaction of the store: a call of ``extend``, or an update request."""
+        filled = {quad.graph_name for quad in effect.delta.inserted}
+        if effect.delta.deleted or effect.dropped or not effect.created <= filled:
+            request, functions = embedded_update(effect)
             self.store.update(request, custom_functions=functions)
+        else:
+            self.store.extend(effect.delta.inserted)
 
     # --- what a crash may leave
 

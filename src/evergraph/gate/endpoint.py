@@ -1,7 +1,7 @@
 """The SPARQL 1.1 Protocol, client side: queries and updates over HTTP, with errors that say what happened."""
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import httpx
 from pyoxigraph import (
@@ -19,6 +19,7 @@ from evergraph.gate.dialects import Dialect, recognise
 
 Answer: TypeAlias = QuerySolutions | QueryBoolean | list[Triple]
 
+_QUERY, _UPDATE = "application/sparql-query", "application/sparql-update"
 _RESULTS = "application/sparql-results+json, application/n-triples;q=0.9"
 
 
@@ -31,11 +32,12 @@ class Endpoint:
         self.query_url = query_url
         self.update_url = update_url
         self._http = httpx.Client(timeout=timeout, headers=dict(headers or {}), follow_redirects=True)
-        self.dialect: Dialect = recognise(dict(self._send_query("ASK {}").headers))
+        # By GET, because that is what every server takes; Virtuoso hangs on a query that is posted as it is.
+        self.dialect: Dialect = recognise(dict(self._ask("GET", params={"query": "ASK {}"}).headers))
 
     def query(self, text: str) -> Answer:
         """Run a query; the answer is read to its end before this returns."""
-        response = self._send_query(text)
+        response = self._ask("POST", **self._body(text, self.dialect.update_form and "query", _QUERY))
         media_type = response.headers.get("content-type", "")
         try:
             if "json" in media_type:
@@ -63,9 +65,7 @@ class Endpoint:
         :raises UncertainOutcome: if the connection broke after the request was sent.
         """
         try:
-            response = self._http.post(
-                self.update_url, content=text.encode(), headers={"Content-Type": "application/sparql-update"}
-            )
+            response = self._http.post(self.update_url, **self._body(text, self.dialect.update_form, _UPDATE))
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol) as error:
             raise self._unreachable(self.update_url, error) from error
         except httpx.HTTPError as error:
@@ -80,13 +80,15 @@ class Endpoint:
         """Close the connections."""
         self._http.close()
 
-    def _send_query(self, text: str) -> httpx.Response:
+    def _body(self, text: str, field: str | None, media_type: str) -> dict[str, Any]:
+        if field:
+            return {"data": {field: text}}
+        return {"content": text.encode(), "headers": {"Content-Type": media_type}}
+
+    def _ask(self, method: str, **request: Any) -> httpx.Response:
+        headers = {"Accept": _RESULTS} | request.pop("headers", {})
         try:
-            response = self._http.post(
-                self.query_url,
-                content=text.encode(),
-                headers={"Content-Type": "application/sparql-query", "Accept": _RESULTS},
-            )
+            response = self._http.request(method, self.query_url, headers=headers, **request)
         except httpx.HTTPError as error:
             raise self._unreachable(self.query_url, error) from error
         if not response.is_success:

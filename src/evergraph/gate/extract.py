@@ -9,7 +9,7 @@ on. https://www.w3.org/TR/sparql11-update/#formalModelGraphUpdate
 """
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, assert_never
 
 from evergraph.delta import Delta
@@ -62,9 +62,12 @@ Loader = Callable[[NamedNode, GraphName], Iterable[Quad]]
 class Effect:
     """What an operation does: the quads, and the graphs that begin or cease to exist as such."""
 
-    delta: Delta
+    delta: Delta = field(default_factory=Delta)
     created: frozenset[NamedNode | BlankNode] = frozenset()
     dropped: frozenset[NamedNode | BlankNode] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.delta or self.created or self.dropped)
 
 
 def extract(operation: Operation, reader: Reader, load: Loader) -> Effect:
@@ -116,10 +119,11 @@ def _modify(operation: Modify, reader: Reader) -> Delta:
 def _load(operation: Load, reader: Reader, load: Loader) -> Delta:
     try:
         quads = set(load(operation.source, operation.into))
-    except EvergraphError:
+    except (EvergraphError, OSError, ValueError) as error:
         if operation.silent:
             return Delta()
-        raise
+        reason, hint = (error.message, error.hint) if isinstance(error, EvergraphError) else (str(error), "")
+        raise UpdateFailed(f"{operation.source} cannot be loaded: {reason}", hint=hint) from error
     return _delta(reader, (), quads)
 
 
@@ -163,10 +167,11 @@ def _transfer(operation: Add | Copy | Move, reader: Reader) -> Effect:
     if isinstance(operation, Move):
         leaving |= moving
     delta = Delta(inserted=frozenset(arriving - there), deleted=frozenset(leaving))
-    dropped = (
-        frozenset([source]) if isinstance(operation, Move) and not isinstance(source, DefaultGraph) else frozenset()
-    )
-    return Effect(delta, dropped=dropped)
+    dropped = {
+        *([source] if isinstance(operation, Move) else []),
+        *([destination] if not isinstance(operation, Add) and not arriving else []),
+    }
+    return Effect(delta, dropped=frozenset(name for name in dropped if not isinstance(name, DefaultGraph)))
 
 
 def _fail_unless(silent: bool, message: str) -> Effect:

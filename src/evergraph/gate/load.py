@@ -21,10 +21,10 @@ def load_document(source: NamedNode, into: GraphName, *, timeout: float = 60.0) 
     elif scheme in ("http", "https"):
         quads = _fetch(source.value, timeout)
     else:
-        raise UpdateFailed(f"LOAD {source}: cannot read {scheme}: addresses", hint="use a file:, http: or https: IRI")
+        raise UpdateFailed(f"{scheme}: addresses cannot be read", hint="use a file:, http: or https: IRI")
     for quad in quads:
         if quad.graph_name != DEFAULT_GRAPH:
-            raise UpdateFailed(f"LOAD {source}: the document holds named graphs, and LOAD is for a single graph")
+            raise UpdateFailed("the document holds named graphs", hint="LOAD is for documents with a single graph")
         yield Quad(quad.subject, quad.predicate, quad.object, into)
 
 
@@ -32,8 +32,8 @@ def _fetch(url: str, timeout: float) -> Iterator[Quad]:
     try:
         response = httpx.get(url, headers={"Accept": ACCEPT}, follow_redirects=True, timeout=timeout)
         response.raise_for_status()
-    except httpx.HTTPError as error:
-        raise UpdateFailed(f"LOAD <{url}>: {error}", hint="check that the address answers") from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise UpdateFailed(str(error), hint="check that the address answers") from error
     return parse_quads(response.content, _format(response), where=url, base_iri=str(response.url))
 
 

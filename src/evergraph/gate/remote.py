@@ -7,7 +7,6 @@ change. What is not settled is kept in a journal, if there is a place for one, a
 from collections.abc import Collection, Iterable, Iterator
 from typing import cast
 
-from evergraph.delta import Delta
 from evergraph.errors import BlankNodeRefused, EndpointError, UncertainOutcome, UpdateFailed
 from evergraph.gate.data_update import data_block
 from evergraph.gate.endpoint import Answer, Endpoint
@@ -52,7 +51,7 @@ class RemoteDataset:
         """Run a SPARQL query."""
         return self._endpoint.query(text)
 
-    def solutions(self, where: Where, variables: tuple[str, ...], unwritten: Delta) -> Iterable[Row]:
+    def solutions(self, where: Where, variables: tuple[str, ...], unwritten: Effect) -> Iterable[Row]:
         """Evaluate a WHERE clause by one SELECT query."""
         assert not unwritten
         names = " ".join(f"?{name}" for name in variables) or "(0 AS ?evergraph_row)"

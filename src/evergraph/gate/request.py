@@ -185,7 +185,8 @@ class _Parser:
             self._check_syntax(start)
             first = self._next
             operation = self._operation()
-            self._check_blank_labels(first)
+            if isinstance(operation, InsertData):
+                self._check_blank_labels(first)
             yield Step(operation, number, self._text.count("\n", 0, start) + 1)
             if self._next < len(self._tokens) and not self._take().is_mark(";"):
                 raise self._problem("expected ; or the end of the request", self._tokens[self._next - 1].start)
@@ -221,11 +222,11 @@ class _Parser:
         raise SyntaxProblem(message, where=self._where, line=first_line + line, column=column, text=self._text)
 
     def _check_blank_labels(self, first: int) -> None:
-        """Refuse a blank node label that an earlier operation used: https://www.w3.org/TR/sparql11-query/#grammarBNodes."""
+        """Refuse a label of an earlier INSERT DATA: https://www.w3.org/TR/sparql11-query/#grammarBNodes."""
         tokens = [token for token in self._tokens[first : self._next] if token.text.startswith("_:")]
         for token in tokens:
             if token.text in self._blank_labels:
-                raise self._problem(f"the blank node {token.text} stands in an earlier operation too", token.start)
+                raise self._problem(f"the blank node {token.text} stands in an earlier INSERT DATA too", token.start)
         self._blank_labels.update(token.text for token in tokens)
 
     # --- one operation

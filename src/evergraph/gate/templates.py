@@ -18,7 +18,7 @@ from evergraph.terms import (
 )
 
 _VARIABLE = "urn:evergraph:variable:"
-_NO_SUBJECT = "urn:evergraph:literal-subject"
+_LEFT_OUT = NamedNode("urn:evergraph:left-out")
 
 
 def read_quads(
@@ -26,23 +26,26 @@ def read_quads(
 ) -> list[Quad]:
     """Parse the tokens between the braces of a template or of DATA, variables standing as special IRIs.
 
-    The quads of SPARQL are TriG but for two liberties: variables, and graph blocks among triples without a full stop
-    between them. Both are removed here, and the TriG parser, which keeps lexical forms, does the rest. Triples outside
-    GRAPH go to ``graph``.
+    The quads of SPARQL are TriG but for some liberties: variables, graph blocks among triples without a full stop
+    between them, literals as subjects, collections that stand alone. They are removed here, and the TriG parser, which
+    keeps lexical forms, does the rest. Triples outside GRAPH go to ``graph``.
     """
     opening = f"GRAPH {graph} {{" if graph else "{"
     text = [prologue, "\n", opening]
+    lone_collections = _lone_collections(tokens)
     depth, in_graph, position = 0, False, 0
     while position < len(tokens):
         token = tokens[position]
+        literal = _literal_length(tokens, position) if _starts_subject(tokens, position) else 0
         position += 1
         if depth == 0 and token.is_word("GRAPH"):
             text.append("} GRAPH ")
             in_graph = True
-        elif depth == 0 and _is_literal(token) and _starts_subject(tokens, position - 1):
-            # SPARQL's grammar admits a literal as subject; such a triple is never made.
-            text.append(f"<{_NO_SUBJECT}> ")
-            position += _literal_rest(tokens, position)
+        elif literal:
+            text.append(f"{_LEFT_OUT} ")
+            position += literal - 1
+        elif position - 1 in lone_collections:
+            text.append(f") {_LEFT_OUT} {_LEFT_OUT} ")
         elif in_graph and depth == 1 and token.is_mark("}"):
             text.append("} " + opening)
             depth, in_graph = 0, False
@@ -51,22 +54,42 @@ def read_quads(
             text.append(_trig(token))
             depth += token.is_mark("{") - token.is_mark("}")
     text.append("}")
-    return list(parse("".join(text), format=RdfFormat.TRIG, rename_blank_nodes=fresh_blank_nodes))
-
-
-def _is_literal(token: Token) -> bool:
-    return token.kind in (Kind.STRING, Kind.NUMBER) or token.is_word("TRUE", "FALSE")
+    quads = parse("".join(text), format=RdfFormat.TRIG, rename_blank_nodes=fresh_blank_nodes)
+    return [quad for quad in quads if _LEFT_OUT not in (quad.subject, quad.predicate)]
 
 
 def _starts_subject(tokens: Sequence[Token], position: int) -> bool:
     return position == 0 or tokens[position - 1].is_mark("{", "}", ".")
 
 
-def _literal_rest(tokens: Sequence[Token], position: int) -> int:
-    """Count the tokens of a language tag or datatype that follow a string."""
-    if position < len(tokens) and tokens[position].kind is Kind.TAG:
+def _literal_length(tokens: Sequence[Token], position: int) -> int:
+    """Count the tokens of the literal at a position; 0 if there is none."""
+    token, *rest = tokens[position : position + 2]
+    follower = rest[0] if rest else None
+    if token.is_mark("+", "-"):
+        return 2
+    if token.kind is Kind.NUMBER or token.is_word("TRUE", "FALSE"):
         return 1
-    return 3 if position < len(tokens) and tokens[position].is_mark("^") else 0
+    if token.kind is not Kind.STRING:
+        return 0
+    if follower and follower.kind is Kind.TAG:
+        return 2
+    return 4 if follower and follower.is_mark("^") else 1
+
+
+def _lone_collections(tokens: Sequence[Token]) -> set[int]:
+    """Find the ends of the collections that are a statement of their own."""
+    starts: list[int] = []
+    ends: set[int] = set()
+    for position, token in enumerate(tokens):
+        if token.is_mark("("):
+            starts.append(position)
+        elif token.is_mark(")"):
+            after = tokens[position + 1] if position + 1 < len(tokens) else None
+            alone = after is None or after.is_mark(".", "}") or after.is_word("GRAPH")
+            if _starts_subject(tokens, starts.pop()) and alone:
+                ends.add(position)
+    return ends
 
 
 def _trig(token: Token) -> str:
@@ -81,7 +104,6 @@ def read_template(prologue: str, tokens: Sequence[Token], *, graph: NamedNode | 
     return tuple(
         QuadTemplate(_slot(quad.subject), _slot(quad.predicate), _slot(quad.object), _slot(quad.graph_name))
         for quad in read_quads(prologue, tokens, graph=graph)
-        if quad.subject != NamedNode(_NO_SUBJECT)
     )
 
 

@@ -15,7 +15,7 @@ class Dataset(Protocol):
     atomic: bool
     """Whether a write is one transaction, and a WHERE clause can be evaluated over changes that are not written."""
 
-    def solutions(self, where: Where, variables: tuple[str, ...], unwritten: Delta) -> Iterable[Row]:
+    def solutions(self, where: Where, variables: tuple[str, ...], unwritten: Effect) -> Iterable[Row]:
         """Evaluate a WHERE clause once, over the dataset with ``unwritten`` applied to it."""
 
     def present(self, quads: Collection[Quad]) -> set[Quad]:
@@ -62,19 +62,23 @@ class Transaction:
 
     def commit(self) -> None:
         """Write what is not written yet."""
-        effect = Effect(self._unwritten, frozenset(self._created), frozenset(self._dropped))
-        if effect.delta or effect.created or effect.dropped:
+        if effect := self._unwritten_effect():
             self._dataset.write(effect)
+
+    def _unwritten_effect(self) -> Effect:
+        return Effect(self._unwritten, frozenset(self._created), frozenset(self._dropped))
 
     # --- what operations read
 
     def solutions(self, where: Where, variables: tuple[str, ...]) -> Iterable[Row]:
         """Evaluate a WHERE clause over the staged state."""
-        if self._unwritten and not self._dataset.atomic:
+        if self._dataset.atomic:
+            return self._dataset.solutions(where, variables, self._unwritten_effect())
+        if self._unwritten:
             unwritten, self._unwritten = self._unwritten, Delta()
             self._written = self._written.then(unwritten)
             self._dataset.write(Effect(unwritten))
-        return self._dataset.solutions(where, variables, self._unwritten)
+        return self._dataset.solutions(where, variables, Effect())
 
     def present(self, quads: Collection[Quad]) -> set[Quad]:
         """Tell which of the quads are there in the staged state."""
