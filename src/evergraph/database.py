@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Triple
 
 from evergraph.delta import Change, Request
-from evergraph.errors import StoreError, UpdateFailed, UsageError
+from evergraph.errors import ReadOnly, StoreError, UpdateFailed, UsageError
 from evergraph.fifo import FifoLock
 from evergraph.gate.embedded import EmbeddedDataset
 from evergraph.gate.endpoint import Endpoint
@@ -51,10 +51,16 @@ class Database:
     """
 
     def __init__(
-        self, dataset: QueryableDataset, log: ChangeLog | None = None, *, load: Loader = load_document
+        self,
+        dataset: QueryableDataset,
+        log: ChangeLog | None = None,
+        *,
+        read_only: bool = False,
+        load: Loader = load_document,
     ) -> None:
         self._dataset = dataset
         self._log = log
+        self._read_only = read_only
         self._load = load
         self._turn = FifoLock()
         self._visible = Lock()
@@ -133,6 +139,8 @@ class Database:
     # --- the one way to change anything
 
     def _change(self, run: Callable[[Transaction], None]) -> Change:
+        if self._read_only:
+            raise ReadOnly("the database is open read-only", hint="open it without read_only to change it")
         with self._turn:
             self._dataset.roll_back()  # in case it could not be done when the last change failed
             transaction = Transaction(self._dataset)
@@ -176,11 +184,12 @@ def open_database(path: str | Path | None = None, *, read_only: bool = False, sy
         return Database(EmbeddedDataset.open(None))
     folder = Path(path)
     _check_folder(folder, read_only)
-    log = ChangeLog(folder / "log", sync=sync, read_only=read_only)
+    # The store first: its lock keeps other writers away from the log.
     dataset = EmbeddedDataset.open(folder / "store", read_only=read_only)
+    log = ChangeLog(folder / "log", sync=sync, read_only=read_only)
     if not read_only:
         dataset.catch_up(log)
-    return Database(dataset, log)
+    return Database(dataset, log, read_only=read_only)
 
 
 def connect(

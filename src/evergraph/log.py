@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from evergraph.delta import Change, Delta
-from evergraph.errors import ReadOnly, StoreError
+from evergraph.errors import ReadOnly, StoreError, SyntaxProblem
 from evergraph.files import sync_folder
 from evergraph.patch import RawPatch, scan_patches, transaction
 from evergraph.terms import XSD, Literal, NamedNode
@@ -61,7 +61,10 @@ class ChangeLog:
         for segment in segments[first:]:
             for patch in self._patches(segment):
                 if _number(patch) != expected:
-                    raise self._damaged(segment, f"change {expected} is missing before line {patch.line}")
+                    raise StoreError(
+                        f"the change log is damaged: {segment}:{patch.line}: change {expected} is missing",
+                        hint="restore the file from a backup",
+                    )
                 expected += 1
                 yield patch, segment
 
@@ -71,6 +74,10 @@ class ChangeLog:
                 yield from scan_patches(stream, str(segment), tail="ignore")
         except OSError as error:
             raise StoreError(f"{segment}: {error.strerror}") from error
+        except SyntaxProblem as error:
+            raise StoreError(
+                f"the change log is damaged: {error.message}", hint="restore the file from a backup"
+            ) from error
 
     def _segments(self) -> list[Path]:
         return sorted(self.folder.glob("[0-9]*.rdfp"))
@@ -88,17 +95,16 @@ class ChangeLog:
             if self._sync:
                 os.fdatasync(descriptor)
         except OSError as error:
-            self._cut(descriptor, self._size)
+            self._cut_to_size()
             raise self._cannot_write(error) from error
         self._size_before_last, self._size = self._size, self._size + len(data)
         self.last = change.sequence
 
     def take_back(self) -> None:
         """Remove the change that was appended last, as if it had never been."""
-        assert self._file is not None
-        self._cut(self._file, self._size_before_last)
         self._size = self._size_before_last
         self.last -= 1
+        self._cut_to_size()
 
     def close(self) -> None:
         """Close the file that is written to."""
@@ -112,6 +118,7 @@ class ChangeLog:
         segments = self._segments()
         if self._file is None and segments:
             self._file = self._open_segment(segments[-1])
+            self._guard(os.ftruncate, self._file, self._size)
         if self._file is None or (self._size and self._size + length > self._segment_bytes):
             self.close()
             self._file = self._open_segment(self.folder / f"{sequence:012}.rdfp")
@@ -139,10 +146,15 @@ class ChangeLog:
         self._size = self._size_before_last = end
         return last
 
-    def _cut(self, descriptor: int, size: int) -> None:
-        self._guard(os.ftruncate, descriptor, size)
-        if self._sync:
-            self._guard(os.fdatasync, descriptor)
+    def _cut_to_size(self) -> None:
+        """Cut off what does not count. If that fails, it is done when the segment is opened again for the next one."""
+        assert self._file is not None
+        try:
+            os.ftruncate(self._file, self._size)
+            if self._sync:
+                os.fdatasync(self._file)
+        except OSError:
+            self.close()
 
     def _guard(self, call, *arguments, **options) -> None:  # type: ignore[no-untyped-def]
         try:
@@ -155,9 +167,6 @@ class ChangeLog:
             f"cannot write the change log {self.folder}: {error.strerror}",
             hint="free space or mend the permissions, then send the update again; it has not been applied",
         )
-
-    def _damaged(self, segment: Path, detail: str) -> StoreError:
-        return StoreError(f"{segment}: the change log is damaged: {detail}", hint="restore the file from a backup")
 
 
 def _number(patch: RawPatch) -> int:

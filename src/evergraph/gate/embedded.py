@@ -1,12 +1,13 @@
 """The embedded dataset: a pyoxigraph store, in memory or on disk."""
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
 from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Store
 
-from evergraph.errors import ReadOnly, StoreError, UpdateFailed
+from evergraph.errors import DataError, StoreError, UpdateFailed
 from evergraph.files import open_output
 from evergraph.gate.data_update import OWN, embedded_update
 from evergraph.gate.extract import Effect
@@ -29,10 +30,9 @@ class EmbeddedDataset:
 
     atomic = True
 
-    def __init__(self, store: Store, path: Path | None = None, *, read_only: bool = False) -> None:
+    def __init__(self, store: Store, path: Path | None = None) -> None:
         self.store = store
         self.path = path
-        self._read_only = read_only
         self._settled = 0
         self._flushed = 0
 
@@ -42,7 +42,10 @@ class EmbeddedDataset:
         if path is None:
             return cls(Store())
         try:
-            return cls(Store.read_only(str(path)) if read_only else Store(str(path)), path, read_only=read_only)
+            if read_only:
+                return cls(Store.read_only(str(path)), path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            return cls(Store(str(path)), path)
         except (OSError, RuntimeError) as error:
             raise _cannot_open(path, error) from error
 
@@ -125,8 +128,6 @@ class EmbeddedDataset:
 
     def write(self, effect: Effect) -> None:
         """Apply an exact change, wholly or not at all."""
-        if self._read_only:
-            raise ReadOnly("the database is open read-only", hint="open it without read_only to change it")
         try:
             if self.path is None:
                 self._write_in_memory(effect)
@@ -181,16 +182,18 @@ class EmbeddedDataset:
 
     def close(self) -> None:
         """Let the store reach the disk and let go of it."""
-        if self.path and not self._read_only and self._settled > self._flushed:
+        if self.path and self._settled > self._flushed:
             self._flush()
         self.store = Store()
 
     def _flush(self) -> None:
+        """Let the store reach the disk. If that fails nothing is lost: there is more to catch up with next time."""
         assert self.path is not None
-        self.store.flush()
-        with open_output(self.path.parent / _CHECKPOINT) as out:
-            out.write(b"%d\n" % self._settled)
-        self._flushed = self._settled
+        with suppress(OSError, RuntimeError, DataError):
+            self.store.flush()
+            with open_output(self.path.parent / _CHECKPOINT) as out:
+                out.write(b"%d\n" % self._settled)
+            self._flushed = self._settled
 
     def _read_checkpoint(self) -> int:
         assert self.path is not None

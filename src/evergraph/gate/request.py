@@ -1,7 +1,7 @@
 """A SPARQL Update request, from text to operations.
 
-Oxigraph judges the syntax of every operation, so that what comes after may assume that it is right. A request is taken
-apart first because Oxigraph (0.5) knows a prologue only at the very beginning, while SPARQL allows one before each
+The syntax of every operation is judged first, so that what comes after may assume that it is right. A request is taken
+apart because Oxigraph (0.5) knows a prologue only at the very beginning, while SPARQL allows one before each
 operation.
 """
 
@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from pyoxigraph import RdfFormat, Store, parse
+from pyoxigraph import RdfFormat, parse
 
-from evergraph.errors import SyntaxProblem
+from evergraph.errors import SyntaxProblem, UsageError
 from evergraph.gate.operations import (
     Add,
     Clear,
@@ -28,6 +28,7 @@ from evergraph.gate.operations import (
     Template,
     Where,
 )
+from evergraph.gate.syntax import NEVER_RUN, Judge, is_sparql
 from evergraph.gate.templates import read_quads, read_template
 from evergraph.gate.tokens import Kind, Token, tokenize
 from evergraph.terms import DEFAULT_GRAPH, GraphName, NamedNode, Quad
@@ -51,19 +52,20 @@ def parse_update(text: str, *, base: str | None = None, where: str = "") -> tupl
     :raises SyntaxProblem: with line and column, if the text is not SPARQL 1.1 Update.
     """
     if shortcut := _plain_data(text, base):
-        return (Step(shortcut, 1, 1),)
+        return (shortcut,)
     return tuple(_Parser(text, base, where).steps())
 
 
 _IRI = r"<[^<>\"{}|^`\\\x00-\x20]*>"
+_S = r"[ \t\r\n]"
 _PLAIN_DATA = re.compile(
-    rf"((?:\s*PREFIX\s+[A-Za-z]?\w*:\s*{_IRI})*)\s*(INSERT|DELETE)\s+DATA\s*"
-    rf"(?:(\{{[^{{}}]*\}})|\{{\s*(GRAPH\s*{_IRI}\s*\{{[^{{}}]*\}})\s*\}})\s*;?\s*",
+    rf"((?:{_S}*PREFIX{_S}+[A-Za-z]?\w*:{_S}*{_IRI})*){_S}*(INSERT|DELETE){_S}+DATA{_S}*"
+    rf"(?:(\{{[^{{}}]*\}})|\{{{_S}*(GRAPH{_S}*{_IRI}{_S}*\{{[^{{}}]*\}}){_S}*\}}){_S}*;?{_S}*",
     re.IGNORECASE,
 )
 
 
-def _plain_data(text: str, base: str | None) -> InsertData | DeleteData | None:
+def _plain_data(text: str, base: str | None) -> Step | None:
     """Read the commonest request of all without tokens: one DATA operation on one graph.
 
     Between one pair of braces that holds no other brace, the triples of SPARQL and of TriG are written alike. A text
@@ -85,51 +87,25 @@ def _plain_data(text: str, base: str | None) -> InsertData | DeleteData | None:
                 rename_blank_nodes=insert,
             )
         )
-    except SyntaxError:
+    except (SyntaxError, ValueError):
         return None
-    return InsertData(quads) if insert else DeleteData(quads)
+    return Step(InsertData(quads) if insert else DeleteData(quads), 1, _line(text, match.start(2)))
 
 
-_JUDGE = Store()
-_NEVER_RUN = "DROP GRAPH <urn:evergraph:never>;\n"
-"""Stands before an operation that is to be parsed and not run: it fails first."""
-
-
-def _judge(before: str, text: str) -> tuple[str, int, int] | None:
-    """Ask Oxigraph whether ``before + text`` is SPARQL; if not: what is wrong, and line and column in ``text``."""
-    try:
-        _JUDGE.update(before + text)
-    except SyntaxError as error:
-        place = re.match(r"error at (\d+):(\d+): (?:expected )?(.*)", str(error), re.DOTALL)
-        if place is None:
-            return str(error), 1, 1
-        return _readable(place[3]), max(int(place[1]) - before.count("\n"), 1), int(place[2])
-    except RuntimeError:
-        return None
-    return None
-
-
-def _readable(expectation: str) -> str:
-    """Shorten what Oxigraph says it expected: it lists every class of characters that could continue a name."""
-    parts = [part.strip() for part in expectation.replace("\n", " ").removeprefix("one of ").split(", ")]
-    sentences = [part for part in parts if re.match(r"[A-Za-z]+ [a-z]", part)]
-    if sentences:
-        return sentences[0]
-    words = [part for part in parts if re.fullmatch(r"[A-Z]+", part)]
-    marks = [part for part in parts if re.fullmatch(r'"\S+"', part)]
-    if "[_]" in parts or not (words or marks) or len(marks) > 8:
-        return "this does not belong here"
-    return "expected " + " or ".join(words + marks)
+def _line(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1
 
 
 class _Parser:
     def __init__(self, text: str, base: str | None, where: str) -> None:
         self._text = text
-        self._where = where
         self._tokens = list(tokenize(text))
+        self._judge = Judge(text, self._tokens, where)
         self._next = 0
         self._prologue = f"BASE <{base}>\n" if base else ""
         self._blank_labels: set[str] = set()
+        if base and not is_sparql(self._prologue):
+            raise UsageError(f"the base {base!r} is not an absolute IRI")
 
     # --- the tokens
 
@@ -168,9 +144,7 @@ class _Parser:
         raise self._problem("this { is never closed", opening.start)
 
     def _problem(self, message: str, offset: int) -> SyntaxProblem:
-        line = self._text.count("\n", 0, offset) + 1
-        column = offset - (self._text.rfind("\n", 0, offset) + 1) + 1
-        return SyntaxProblem(message, where=self._where, line=line, column=column, text=self._text)
+        return self._judge.problem(message, offset)
 
     # --- the request
 
@@ -182,27 +156,22 @@ class _Parser:
                 return
             number += 1
             start = self._peek().start
-            self._check_syntax(start)
+            self._judge.check(self._prologue + NEVER_RUN, start, self._operation_end())
             first = self._next
             operation = self._operation()
             if isinstance(operation, InsertData):
                 self._check_blank_labels(first)
-            yield Step(operation, number, self._text.count("\n", 0, start) + 1)
+            yield Step(operation, number, _line(self._text, start))
             if self._next < len(self._tokens) and not self._take().is_mark(";"):
                 raise self._problem("expected ; or the end of the request", self._tokens[self._next - 1].start)
 
     def _read_prologue(self) -> None:
         while self._peek().is_word("PREFIX", "BASE", "VERSION"):
-            start = self._peek().start
             length = 3 if self._peek().is_word("PREFIX") else 2
+            declaration = self._tokens[self._next : self._next + length]
             self._next += length
-            declaration = self._text[start : self._tokens[min(self._next, len(self._tokens)) - 1].end]
-            self._refuse(_judge(self._prologue, declaration), start)
-            self._prologue += " ".join(declaration.split("\n")) + "\n"
-
-    def _check_syntax(self, start: int) -> None:
-        end = self._operation_end()
-        self._refuse(_judge(self._prologue + _NEVER_RUN, self._text[start:end]), start)
+            self._judge.check(self._prologue, declaration[0].start, declaration[-1].end)
+            self._prologue += " ".join(token.text for token in declaration) + "\n"
 
     def _operation_end(self) -> int:
         depth = 0
@@ -211,15 +180,6 @@ class _Parser:
             if depth == 0 and token.is_mark(";"):
                 return token.start
         return len(self._text)
-
-    def _refuse(self, verdict: tuple[str, int, int] | None, start: int) -> None:
-        if verdict is None:
-            return
-        message, line, column = verdict
-        first_line = self._text.count("\n", 0, start)
-        if line == 1:
-            column += start - (self._text.rfind("\n", 0, start) + 1)
-        raise SyntaxProblem(message, where=self._where, line=first_line + line, column=column, text=self._text)
 
     def _check_blank_labels(self, first: int) -> None:
         """Refuse a label of an earlier INSERT DATA: https://www.w3.org/TR/sparql11-query/#grammarBNodes."""

@@ -18,7 +18,7 @@ class Kind(Enum):
     NAME = auto()  # prefix:local, _:label
     WORD = auto()  # keywords, and `a`
     NUMBER = auto()
-    TAG = auto()  # @en
+    TAG = auto()  # @en, @ar--rtl
     MARK = auto()  # punctuation and operators
 
 
@@ -52,7 +52,7 @@ _PATTERN = re.compile(
     | (?P<NAME>(?:[^\W\d_](?:\.*[\w\-·])*)?:{_LOCAL}|_:[\w](?:\.*[\w\-·])*)
     | (?P<WORD>[^\W\d_]\w*)
     | (?P<NUMBER>(?:[0-9]+\.[0-9]*|\.?[0-9]+)[eE][+-]?[0-9]+|[0-9]*\.?[0-9]+)
-    | (?P<TAG>@[A-Za-z]+(?:-[A-Za-z0-9]+)*)
+    | (?P<TAG>@[A-Za-z]+(?:--?[A-Za-z0-9]+)*)
     | (?P<MARK>.)
     """,
     re.VERBOSE | re.DOTALL,
