@@ -50,6 +50,12 @@ def _excerpt(text: str, line: int, column: int, width: int = 100) -> str:
     return f"\n  | {shown}\n  | {'^':>{column - start}}"
 
 
+class UnsupportedQuery(EvergraphError):
+    """A query asks for something that Evergraph does not do, and says so instead of answering wrongly."""
+
+    condition = "UNSUPPORTED_QUERY"
+
+
 class DataError(EvergraphError):
     """Input data is damaged or is not what its name says: truncated gzip, an unknown file ending, a wrong folder."""
 

@@ -212,10 +212,15 @@ class PatternGrammar(ExpressionGrammar):
         self.triples_same_subject(triples, self.verb_path)
         while self.accept(".") and not self._at_block_end():
             self.triples_same_subject(triples, self.verb_path)
-        pattern: Pattern = UNIT
+        basic: Pattern = UNIT
+        others: Pattern = UNIT
         for subject, verb, object_ in triples:
-            pattern = join(pattern, self.path_pattern(self._node(subject), verb, self._node(object_)))
-        return pattern
+            part = self.path_pattern(self._node(subject), verb, self._node(object_))
+            if isinstance(part, BGP):
+                basic = join(basic, part)
+            else:
+                others = join(others, part)
+        return join(basic, others)
 
     def _at_block_end(self) -> bool:
         return self.at("}", "{", "OPTIONAL", "MINUS", "FILTER", "BIND", "VALUES", "GRAPH", "SERVICE")
