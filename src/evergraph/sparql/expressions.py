@@ -7,11 +7,11 @@ https://www.w3.org/TR/sparql11-query/#evaluation.
 
 import hashlib
 import random
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NoReturn, TypeAlias, assert_never
+from uuid import UUID, uuid4
 
 from evergraph.errors import UnsupportedQuery
 from evergraph.sparql import numbers
@@ -60,8 +60,8 @@ class Environment:
 
     base: str = ""
     now: Literal = field(default_factory=_now)
-    random: Callable[[], float] = random.random
-    uuid: Callable[[], uuid.UUID] = uuid.uuid4
+    next_random: Callable[[], float] = random.random
+    next_uuid: Callable[[], UUID] = uuid4
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,15 +179,15 @@ class Compiler:
             case Function.NOW:
                 return lambda row: environment.now
             case Function.RAND:
-                return lambda row: numbers.to_literal(numbers.double(environment.random()))
+                return lambda row: numbers.to_literal(numbers.double(environment.next_random()))
             case Function.UUID:
-                return lambda row: NamedNode(f"urn:uuid:{environment.uuid()}")
+                return lambda row: NamedNode(f"urn:uuid:{environment.next_uuid()}")
             case Function.STRUUID:
-                return lambda row: Literal(str(environment.uuid()))
+                return lambda row: Literal(str(environment.next_uuid()))
             case Function.BNODE if arguments:
                 return self._labelled_blank_node(arguments[0])
             case Function.BNODE:
-                return lambda row: BlankNode(environment.uuid().hex)
+                return lambda row: BlankNode(environment.next_uuid().hex)
             case function:
                 return _apply(PURE_FUNCTIONS[function], arguments)
 
