@@ -9,6 +9,7 @@ import typer
 
 import evergraph
 from evergraph.cli.apply import apply
+from evergraph.cli.bench import bench
 from evergraph.cli.demo import demo
 from evergraph.cli.log import log
 from evergraph.cli.query import query
@@ -26,6 +27,7 @@ app.command()(apply)
 app.command()(query)
 app.command()(log)
 app.command()(demo)
+app.command()(bench)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,5 +1,6 @@
 """Templates of quads: read from SPARQL text, filled in with solutions."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pyoxigraph import RdfFormat, parse
@@ -7,7 +8,6 @@ from pyoxigraph import RdfFormat, parse
 from evergraph.gate.operations import QuadTemplate, Row, Slot, Template, TripleTemplate
 from evergraph.gate.tokens import Kind, Token
 from evergraph.terms import (
-    DEFAULT_GRAPH,
     BlankNode,
     DefaultGraph,
     NamedNode,
@@ -18,6 +18,7 @@ from evergraph.terms import (
 )
 
 _VARIABLE = "urn:evergraph:variable:"
+_ESCAPED = {'"': r"\"", "\r": r"\r", "\n": r"\n"}
 _LEFT_OUT = NamedNode("urn:evergraph:left-out")
 
 
@@ -95,6 +96,9 @@ def _lone_collections(tokens: Sequence[Token]) -> set[int]:
 def _trig(token: Token) -> str:
     if token.kind is Kind.VARIABLE:
         return f"<{_VARIABLE}{token.text[1:]}> "
+    if token.kind is Kind.STRING and token.text.startswith(('"""', "'''")):
+        # Oxigraph (0.5) does not know long strings inside of triple terms.
+        return '"' + re.sub(r'\\.|["\r\n]', lambda found: _ESCAPED.get(found[0], found[0]), token.text[3:-3]) + '"'
     # What follows a string or a mark may belong to it: "x"@en, "1"^^xsd:int, -1.
     return token.text if token.kind in (Kind.STRING, Kind.MARK) else token.text + " "
 
@@ -136,6 +140,8 @@ def fill(template: Template, variables: Sequence[str], rows: Iterable[Row]) -> s
 
 
 _Fresh = dict[BlankNode, BlankNode]
+_NODES = frozenset({NamedNode, BlankNode})
+_GRAPHS = _NODES | {DefaultGraph}
 
 
 def _instances(makers: list[Callable[[Row, _Fresh], Quad | None]], rows: Iterable[Row]) -> Iterator[Quad]:
@@ -154,17 +160,11 @@ def _quad_maker(template: QuadTemplate, index: dict[str, int]) -> Callable[[Row,
     def make(row: Row, fresh: _Fresh) -> Quad | None:
         subject, predicate, value = subject_of(row, fresh), predicate_of(row, fresh), object_of(row, fresh)
         graph = graph_of(row, fresh)
-        if value is None or isinstance(value, DefaultGraph):
-            return None
-        if isinstance(predicate, NamedNode) and _is_node(subject) and (_is_node(graph) or graph == DEFAULT_GRAPH):
+        if value is not None and type(predicate) is NamedNode and type(subject) in _NODES and type(graph) in _GRAPHS:
             return Quad(subject, predicate, value, graph)  # type: ignore[arg-type]
         return None
 
     return make
-
-
-def _is_node(term: Term | DefaultGraph | None) -> bool:
-    return isinstance(term, NamedNode | BlankNode)
 
 
 def _slot_maker(slot: Slot, index: dict[str, int]) -> Callable[[Row, _Fresh], Term | DefaultGraph | None]:

@@ -5,8 +5,8 @@ Whether a text is SPARQL is Oxigraph's to say; here a text that is SPARQL is onl
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
+from typing import NamedTuple
 
 
 class Kind(Enum):
@@ -22,8 +22,7 @@ class Kind(Enum):
     MARK = auto()  # punctuation and operators
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A piece of text with its place: offsets into the text it came from."""
 
     kind: Kind
@@ -58,9 +57,11 @@ _PATTERN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_KINDS = dict(Kind.__members__)
+
 
 def tokenize(text: str) -> Iterator[Token]:
     """Yield the tokens of a text without white space and comments."""
     for match in _PATTERN.finditer(text):
         if kind := match.lastgroup:
-            yield Token(Kind[kind], match.group(), match.start(), match.end())
+            yield Token(_KINDS[kind], match[0], match.start(), match.end())
