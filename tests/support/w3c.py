@@ -96,15 +96,15 @@ def _files(graph: Dataset, nodes: list[Term]) -> Files:
         return Files()
     [node] = nodes
     if isinstance(node, NamedNode):
-        return Files(_path(node))
+        return Files(path_of(node))
 
     def values(*names: str) -> list[Term]:
         return [value for name in names for v in _VOCABULARIES for value in _values(graph, node, v + name)]
 
-    texts = [_path(value) for value in values("request", "query")]
+    texts = [path_of(value) for value in values("request", "query")]
     return Files(
         text=texts[0] if texts else None,
-        default=tuple(map(_path, values("data"))),
+        default=tuple(map(path_of, values("data"))),
         named=tuple(_named(graph, value) for value in values("graphData")),
     )
 
@@ -112,11 +112,11 @@ def _files(graph: Dataset, nodes: list[Term]) -> Files:
 def _named(graph: Dataset, node: Term) -> tuple[str, Path]:
     """A named graph is a file that is named like itself, or a file and a label."""
     if isinstance(node, NamedNode):
-        return node.value, _path(node)
+        return node.value, path_of(node)
     [label] = _values(graph, node, _LABEL)
     [file] = [value for vocabulary in _VOCABULARIES for value in _values(graph, node, vocabulary + "graph")]
     assert isinstance(label, Literal)
-    return label.value, _path(file)
+    return label.value, path_of(file)
 
 
 def _values(graph: Dataset, node: Term, predicate: str) -> list[Term]:
@@ -124,6 +124,7 @@ def _values(graph: Dataset, node: Term, predicate: str) -> list[Term]:
     return [quad.object for quad in graph.quads_for_subject(node) if quad.predicate.value == predicate]
 
 
-def _path(node: Term) -> Path:
+def path_of(node: Term) -> Path:
+    """Tell the file behind a published address."""
     assert isinstance(node, NamedNode)
     return SUITES / node.value.removeprefix(_HOME)

@@ -39,7 +39,6 @@ from evergraph.sparql.algebra import (
 )
 from evergraph.sparql.casts import caster
 from evergraph.sparql.functions import PURE_FUNCTIONS, number_of, simple_text
-from evergraph.sparql.iris import resolve
 from evergraph.sparql.numbers import Numeric
 from evergraph.sparql.scope import walk
 from evergraph.sparql.values import boolean, compare, effective_boolean_value, equal
@@ -58,7 +57,6 @@ def _now() -> Literal:
 class Environment:
     """What expressions see of the world besides their row. NOW() is one moment for the whole query."""
 
-    base: str = ""
     now: Literal = field(default_factory=_now)
     next_random: Callable[[], float] = random.random
     next_uuid: Callable[[], UUID] = uuid4
@@ -174,8 +172,6 @@ class Compiler:
         arguments = tuple(map(self.term, call.arguments))
         environment = self.environment
         match call.function:
-            case Function.IRI:
-                return _apply(lambda term: _iri(term, environment.base), arguments)
             case Function.NOW:
                 return lambda row: environment.now
             case Function.RAND:
@@ -288,13 +284,3 @@ def _membership(operand: Evaluator, members: tuple[Evaluator, ...]) -> Condition
         return result
 
     return test
-
-
-def _iri(term: Term, base: str) -> Term | None:
-    if isinstance(term, NamedNode):
-        return term
-    text = simple_text(term)
-    try:
-        return None if text is None else NamedNode(resolve(base, text))
-    except ValueError:
-        return None

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from evergraph.sparql import numbers
 from evergraph.sparql.algebra import Function
+from evergraph.sparql.iris import resolve
 from evergraph.sparql.numbers import Numeric, NumericType
 from evergraph.sparql.temporal import Duration, DurationKind, Moment, MomentKind
 from evergraph.sparql.values import LangString, boolean, integer, value_of
@@ -78,6 +79,16 @@ def _lang_matches(tag: Term, wanted: Term) -> Term | None:
 
 def _datatype(term: Term) -> Term | None:
     return term.datatype if isinstance(term, Literal) else None
+
+
+def _iri(term: Term, base: Term) -> Term | None:
+    text, base_text = simple_text(term), simple_text(base)
+    if isinstance(term, NamedNode) or text is None or base_text is None:
+        return term if isinstance(term, NamedNode) else None
+    try:
+        return NamedNode(resolve(base_text, text))
+    except ValueError:
+        return None
 
 
 def _numeric(function: Callable[[Numeric], Numeric]) -> TermFunction:
@@ -241,6 +252,7 @@ PURE_FUNCTIONS: dict[Function, TermFunction] = {
     Function.LANG: _lang,
     Function.LANGMATCHES: _lang_matches,
     Function.DATATYPE: _datatype,
+    Function.IRI: _iri,
     Function.ABS: _numeric(numbers.absolute),
     Function.CEIL: _numeric(numbers.ceiling),
     Function.FLOOR: _numeric(numbers.floor),
@@ -279,4 +291,4 @@ PURE_FUNCTIONS: dict[Function, TermFunction] = {
     Function.SUBSTR: _substr,
     Function.REPLACE: _replace,
 }
-"""All but IRI, which needs a base, and the volatile functions."""
+"""All but the volatile functions. The second argument of IRI is the base."""

@@ -28,7 +28,7 @@ from evergraph.sparql.algebra import (
 )
 from evergraph.sparql.grammar_terms import TermGrammar
 from evergraph.sparql.lexer import Kind
-from evergraph.terms import XSD, NamedNode, Variable
+from evergraph.terms import XSD, Literal, NamedNode, Variable
 
 CASTS = frozenset(
     NamedNode(XSD + name)
@@ -194,6 +194,8 @@ class ExpressionGrammar(TermGrammar):
         function, arguments = _FUNCTIONS[name], self._expression_list()
         if _ARITIES[function] and len(arguments) not in _ARITIES[function]:
             self.fail(f"wrong number of arguments for {name}", token)
+        if function is Function.IRI:
+            arguments = (*arguments, Literal(self.base))
         return Call(function, arguments)
 
     def _aggregate(self, function: AggregateFunction) -> Variable:

@@ -116,14 +116,16 @@ def effective_boolean_value(term: Term | None) -> bool | None:
 def equal(left: Term, right: Term) -> bool | None:
     """Compare with ``=`` (https://www.w3.org/TR/sparql11-query/#func-RDFterm-equal); None is an error.
 
-    Values of different kinds are known to differ. Two literals without a known value may be the same value, unless they
-    are the same term.
+    Values of different kinds are known to differ, and a text with a language is like nothing else. A literal without a
+    known value equals itself, and whether it equals another is an error.
     """
     if not isinstance(left, Literal) or not isinstance(right, Literal):
         if isinstance(left, Triple) and isinstance(right, Triple):
             return _equal_triples(left, right)
         return left == right
     a, b = value_of(left), value_of(right)
+    if isinstance(a, LangString) or isinstance(b, LangString):
+        return left == right
     if isinstance(a, Unknown) or isinstance(b, Unknown):
         return True if left == right else None
     if isinstance(a, Numeric) and isinstance(b, Numeric):

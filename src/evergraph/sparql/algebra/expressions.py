@@ -179,7 +179,10 @@ class Exists:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A built-in function of its arguments (https://www.w3.org/TR/sparql11-query/#SparqlOps)."""
+    """A built-in function of its arguments (https://www.w3.org/TR/sparql11-query/#SparqlOps).
+
+    IRI has a second argument: the base that is in force where it is written.
+    """
 
     function: Function
     arguments: "tuple[Expression, ...]"
