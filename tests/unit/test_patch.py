@@ -243,3 +243,12 @@ def test_writing_is_sorted_with_deletions_first() -> None:
         'H id <urn:uuid:1> .\nH "two words" "x" .\nTX .\nD <urn:g> <urn:p> <urn:o> .\n'
         'A <urn:o> <urn:p> "é\\n" <urn:g> .\nA <urn:s> <urn:p> <urn:o> .\nTC .\n'
     )
+
+
+def test_a_quad_that_comes_anyway_has_no_deletion_row() -> None:
+    assert transaction(Request(removed=frozenset({TRIPLE}), added=frozenset({TRIPLE}))) == transaction(added(TRIPLE))
+
+
+def test_shorthand_in_a_string_is_text() -> None:
+    [request] = requests(r'A <_:a> <urn:p> "\" <_:b> x:y \\" .' + "\n")
+    assert request == added(Quad(BlankNode("a"), P, Literal('" <_:b> x:y \\')))
