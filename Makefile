@@ -52,9 +52,9 @@ pytest: setup
 	$(call heading,tests)
 	@$(BIN)/pytest --hypothesis-profile=ci
 
-long: setup ## run the property tests on thousands of random cases
+long: setup ## run the tests with thousands of random cases for each property
 	$(call heading,long tests)
-	@$(BIN)/pytest --long -m long
+	@$(BIN)/pytest --long
 
 bench: setup ## run the benchmarks
 	@$(BIN)/evergraph bench

@@ -1,0 +1,38 @@
+"""What the package imports is what it asks for: the development set-up holds more than a user's installation."""
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def imported() -> set[str]:
+    names = set()
+    for file in REPOSITORY.glob("src/evergraph/**/*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            match node:
+                case ast.Import():
+                    names |= {alias.name.partition(".")[0] for alias in node.names}
+                case ast.ImportFrom(module=str(module), level=0):
+                    names.add(module.partition(".")[0])
+    return names - sys.stdlib_module_names - {"evergraph"}
+
+
+def declared() -> set[str]:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    requirements = chain(project["dependencies"], *project["optional-dependencies"].values())
+    return {re.split(r"[^\w.-]", requirement)[0].lower() for requirement in requirements}
+
+
+@pytest.mark.xfail(strict=True, reason="evergraph.cli imports click, which typer 0.29 does not bring")
+def test_every_import_is_a_declared_dependency() -> None:
+    distributions = packages_distributions()
+    undeclared = {name for name in imported() if not {d.lower() for d in distributions.get(name, [name])} & declared()}
+    assert undeclared == set()
