@@ -96,11 +96,29 @@ def _line(text: str, offset: int) -> int:
     return text.count("\n", 0, offset) + 1
 
 
+def _brackets(tokens: list[Token]) -> tuple[dict[int, int], list[int]]:
+    """Find the closing brace of every opening one, and the semicolons outside of braces."""
+    closing: dict[int, int] = {}
+    separators: list[int] = []
+    opened: list[int] = []
+    for place, token in enumerate(tokens):
+        if token.kind is not Kind.MARK:
+            continue
+        if token.text == "{":
+            opened.append(place)
+        elif token.text == "}" and opened:
+            closing[opened.pop()] = place
+        elif token.text == ";" and not opened:
+            separators.append(place)
+    return closing, separators
+
+
 class _Parser:
     def __init__(self, text: str, base: str | None, where: str) -> None:
         self._text = text
         self._tokens = list(tokenize(text))
         self._judge = Judge(text, self._tokens, where)
+        self._closing, self._separators = _brackets(self._tokens)
         self._next = 0
         self._prologue = f"BASE <{base}>\n" if base else ""
         self._blank_labels: set[str] = set()
@@ -135,13 +153,11 @@ class _Parser:
         opening = self._peek()
         if not opening.is_mark("{"):
             raise self._problem("expected {", opening.start)
-        depth, first = 0, self._next + 1
-        while self._next < len(self._tokens):
-            token = self._take()
-            depth += token.is_mark("{") - token.is_mark("}")
-            if depth == 0:
-                return first, self._next - 1
-        raise self._problem("this { is never closed", opening.start)
+        closing = self._closing.get(self._next)
+        if closing is None:
+            raise self._problem("this { is never closed", opening.start)
+        first, self._next = self._next + 1, closing + 1
+        return first, closing
 
     def _problem(self, message: str, offset: int) -> SyntaxProblem:
         return self._judge.problem(message, offset)
@@ -174,12 +190,8 @@ class _Parser:
             self._prologue += " ".join(token.text for token in declaration) + "\n"
 
     def _operation_end(self) -> int:
-        depth = 0
-        for token in self._tokens[self._next :]:
-            depth += token.is_mark("{") - token.is_mark("}")
-            if depth == 0 and token.is_mark(";"):
-                return token.start
-        return len(self._text)
+        place = next((place for place in self._separators if place >= self._next), None)
+        return len(self._text) if place is None else self._tokens[place].start
 
     def _check_blank_labels(self, first: int) -> None:
         """Refuse a label of an earlier INSERT DATA: https://www.w3.org/TR/sparql11-query/#grammarBNodes."""

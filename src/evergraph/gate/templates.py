@@ -82,6 +82,8 @@ def _lone_collections(tokens: Sequence[Token]) -> set[int]:
     """Find the ends of the collections that are a statement of their own."""
     starts: list[int] = []
     ends: set[int] = set()
+    if not any(token.text == "(" for token in tokens):
+        return ends
     for position, token in enumerate(tokens):
         if token.is_mark("("):
             starts.append(position)
