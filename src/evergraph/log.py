@@ -123,7 +123,8 @@ class ChangeLog:
             self.close()
             self._file = self._open_segment(self.folder / f"{sequence:012}.rdfp")
             self._size = 0
-            self._guard(sync_folder, self.folder)
+            if self._sync:
+                self._guard(sync_folder, self.folder)
         return self._file
 
     def _open_segment(self, path: Path) -> int:

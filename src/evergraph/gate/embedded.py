@@ -135,7 +135,7 @@ class EmbeddedDataset:
                 self._write_on_disk(effect)
         except (OSError, RuntimeError) as error:
             raise StoreError(
-                f"the store could not be written: {error}", hint="see that its disk is not full"
+                f"the store could not be written: {error}", hint="see that its disk is not full, then open it again"
             ) from error
 
     def _write_in_memory(self, effect: Effect) -> None:
@@ -174,6 +174,11 @@ class EmbeddedDataset:
         Changes are exact, so writing some of them twice ends in the same state as writing each once.
         """
         self._flushed = self._settled = self._read_checkpoint()
+        if log.last < self._settled:
+            raise StoreError(
+                f"the change log {log.folder} ends with change {log.last}, but the store holds change {self._settled}",
+                hint="restore the whole folder of the database from a backup",
+            )
         for change in log.read(after=self._flushed):
             self.write(Effect(change.delta))
             self._settled = change.sequence
@@ -217,4 +222,7 @@ def _cannot_open(path: Path, error: Exception) -> StoreError:
     reason = str(error)
     if "lock" in reason.lower():
         return StoreError(f"{path} is in use by another process", hint="close that one, or open this one read-only")
-    return StoreError(f"{path} cannot be opened as a database: {reason}", hint="check the path and its permissions")
+    return StoreError(
+        f"{path} cannot be opened as a database: {reason}",
+        hint="check the path, its permissions and the space on its disk",
+    )
