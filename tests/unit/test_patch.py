@@ -153,6 +153,7 @@ TC .
         ("A <_:-x> <urn:p> <urn:o> .\n", 1, 3, ""),
         ("TX .\nA # nothing\nTC .\n", 2, 1, "exactly one quad"),
         ("TX .\nA <urn:s> <urn:p> <urn:o> .\r<urn:s> <urn:p> <urn:s> .\nTC .\n", 2, 1, "exactly one quad"),
+        ("A # none\nD <urn:s> <urn:p> <urn:o> .\r<urn:s> <urn:p> <urn:s> .\n", 1, 1, "exactly one quad"),
         ("TX .\nA <urn:s> <urn:p> <urn:o> . A <urn:s> <urn:p> <urn:o> .\nTC .\n", 2, 29, ""),
         ("TX .\nA <urn:s>\n  <urn:p> <urn:o> .\nTC .\n", 3, 1, "begins with"),
         ("<urn:s> <urn:p> <urn:o> .\n", 1, 1, "begins with"),

@@ -11,7 +11,7 @@ from evergraph.patch.shorthand import Shorthand
 from evergraph.rdfio import syntax_problem
 from evergraph.terms import Quad, Term
 
-ADD, DELETE, NO_ROW = b"AD\0"
+ADD, NO_ROW = b"A\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class RawPatch:
     @property
     def has_rows(self) -> bool:
         """Tell whether there is any ``A`` or ``D`` row."""
-        return len(self.operations) > self.operations.count(NO_ROW)
+        return bool(self._rows())
 
     def add_row(self, operation: str, line: bytes) -> None:
         """Keep a line with an ``A`` or ``D`` row."""
@@ -81,21 +81,26 @@ class RawPatch:
         removed: set[Quad] = set()
         added: set[Quad] = set()
         quads = iter(self._quads())
-        for operation, rows in groupby(self.operations.replace(bytes([NO_ROW]), b"")):
+        for operation, rows in groupby(self._rows()):
             run = set(islice(quads, sum(1 for _ in rows)))
             winner, loser = (added, removed) if operation == ADD else (removed, added)
             winner |= run
             loser -= run
         return Patch(Request(frozenset(removed), frozenset(added)), self.header, self.line, self.end)
 
+    def _rows(self) -> bytearray:
+        return self.operations.replace(bytes([NO_ROW]), b"")
+
     def _quads(self) -> list[Quad]:
         """Parse in bulk; where that fails, row by row, which knows shorthand and finds the faulty row."""
+        text = b"".join(self.lines)
         try:
-            quads = list(parse(b"".join(self.lines), RdfFormat.N_QUADS))
+            quads = list(parse(text, RdfFormat.N_QUADS))
         except SyntaxError:
             return list(self._quads_one_by_one())
-        expected = len(self.operations) - self.operations.count(NO_ROW)
-        return quads if len(quads) == expected else list(self._quads_one_by_one())
+        # The parser takes one quad a line at most, but a lone carriage return ends a line for it and not for us.
+        aligned = text.count(b"\r") == text.count(b"\r\n") and len(quads) == len(self._rows())
+        return quads if aligned else list(self._quads_one_by_one())
 
     def _quads_one_by_one(self) -> Iterator[Quad]:
         shorthand = Shorthand(self.prefixes)
