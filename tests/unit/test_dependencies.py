@@ -8,8 +8,6 @@ from importlib.metadata import packages_distributions
 from itertools import chain
 from pathlib import Path
 
-import pytest
-
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
@@ -31,7 +29,6 @@ def declared() -> set[str]:
     return {re.split(r"[^\w.-]", requirement)[0].lower() for requirement in requirements}
 
 
-@pytest.mark.xfail(strict=True, reason="evergraph.cli imports click, which typer 0.29 does not bring")
 def test_every_import_is_a_declared_dependency() -> None:
     distributions = packages_distributions()
     undeclared = {name for name in imported() if not {d.lower() for d in distributions.get(name, [name])} & declared()}

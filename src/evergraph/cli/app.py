@@ -1,10 +1,8 @@
 """The application: its commands, its exit codes, and how errors reach a person."""
 
-import os
 import sys
 from typing import Annotated
 
-import click
 import typer
 
 import evergraph
@@ -47,24 +45,8 @@ def _options(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Exit codes: 0 done, 1 the work failed, 2 wrong usage, 130 interrupted."""
-    sys.exit(_run(arguments))
-
-
-def _run(arguments: list[str] | None) -> int:
     try:
-        result = app(args=arguments, standalone_mode=False)
-        sys.stdout.flush()
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        app(args=arguments)
     except EvergraphError as error:
         typer.echo(f"evergraph: {error}", err=True)
-        return 2 if isinstance(error, UsageError) else 1
-    except (KeyboardInterrupt, click.Abort):
-        typer.echo("evergraph: interrupted", err=True)
-        return 130
-    except BrokenPipeError:
-        # The reader of our output went away, as `head` does: no reason to complain, and nothing left to say.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    return result if isinstance(result, int) else 0
+        sys.exit(2 if isinstance(error, UsageError) else 1)

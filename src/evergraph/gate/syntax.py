@@ -61,6 +61,10 @@ class Judge:
         parts = [part.strip() for part in expectation.replace("\n", " ").removeprefix("one of ").split(", ")]
         if sentences := [part for part in parts if re.match(r"[A-Za-z]+ [a-z]", part)]:
             return self.problem(sentences[0], offset)
+        if len(seen) > 1 and seen[1].is_word("DATA"):
+            for token in seen:
+                if token.kind is Kind.VARIABLE:
+                    return self.problem(f"a variable cannot stand in {seen[0].text.upper()} DATA", token.start)
         declared = {"_:", *(token.text for token in tokenize(before) if token.kind is Kind.NAME)}
         for token in seen:
             if token.is_mark('"', "'"):
