@@ -56,11 +56,6 @@ def skolemise_quad(quad: Quad) -> Quad:
     return Quad(subject, quad.predicate, skolemise(quad.object), graph)
 
 
-def quad_line(quad: Quad) -> str:
-    """Write a quad as one line of N-Quads, without the line break."""
-    return f"{quad} ."
-
-
 def sorted_quads(quads: Iterable[Quad]) -> list[Quad]:
     """Order quads by their N-Quads text: the order of every output that people compare."""
     return sorted(quads, key=str)
@@ -81,7 +76,6 @@ __all__ = [
     "Variable",
     "has_blank_node",
     "quad_has_blank_node",
-    "quad_line",
     "skolemise",
     "skolemise_quad",
     "sorted_quads",

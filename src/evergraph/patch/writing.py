@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import BinaryIO
 
 from evergraph.delta import Delta, Request
-from evergraph.terms import Literal, Quad, Term, quad_line, sorted_quads
+from evergraph.terms import Literal, Quad, Term
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
@@ -22,8 +22,8 @@ def transaction(change: Request | Delta, header: Mapping[str, Term] | None = Non
     removed, added = removed_and_added(change)
     lines = [f"H {_word(name)} {value} .\n" for name, value in (header or {}).items()]
     lines.append("TX .\n")
-    lines += [f"D {quad_line(quad)}\n" for quad in sorted_quads(removed)]
-    lines += [f"A {quad_line(quad)}\n" for quad in sorted_quads(added)]
+    lines += sorted([f"D {quad} .\n" for quad in removed])
+    lines += sorted([f"A {quad} .\n" for quad in added])
     lines.append("TC .\n")
     return "".join(lines).encode()
 
