@@ -63,8 +63,8 @@ class Scope:
         return Scope(self.certain & other.certain, self.possible | other.possible)
 
     def only(self, variables: frozenset[Variable]) -> "Scope":
-        """Forget all other variables."""
-        return Scope(self.certain & variables, self.possible & variables)
+        """Keep these variables and no other; they are in scope even if nothing binds them."""
+        return Scope(self.certain & variables, variables)
 
 
 def variables(pattern: Pattern) -> Scope:
