@@ -101,9 +101,11 @@ def request_delta(reader: Reader, removed: Iterable[Quad], added: Iterable[Quad]
     return _delta(reader, removed, added)
 
 
-def _delta(reader: Reader, delete: Iterable[Quad], insert: Iterable[Quad]) -> Delta:
+def _delta(reader: Reader, delete: Iterable[Quad], insert: Iterable[Quad], *, surely_there: bool = False) -> Delta:
+    """Compute the delta of candidate sets; ``surely_there`` says that everything to delete is known to be present."""
     candidates_out, candidates_in = reader.stored_form(set(delete)), reader.stored_form(set(insert))
-    present = reader.present(candidates_out | candidates_in if candidates_out else candidates_in)
+    known = candidates_out if surely_there else set()
+    present = known | reader.present((candidates_out | candidates_in) - known)
     return Delta(
         inserted=frozenset(candidates_in - present),
         deleted=frozenset((candidates_out & present) - candidates_in),
@@ -113,7 +115,8 @@ def _delta(reader: Reader, delete: Iterable[Quad], insert: Iterable[Quad]) -> De
 def _modify(operation: Modify, reader: Reader) -> Delta:
     variables = template_variables(operation.delete, operation.insert)
     rows = list(reader.solutions(operation.where, variables))
-    return _delta(reader, fill(operation.delete, variables, rows), fill(operation.insert, variables, rows))
+    delete, insert = (fill(template, variables, rows) for template in (operation.delete, operation.insert))
+    return _delta(reader, delete, insert, surely_there=operation.deletes_matches)
 
 
 def _load(operation: Load, reader: Reader, load: Loader) -> Delta:

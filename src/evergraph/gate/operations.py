@@ -74,6 +74,8 @@ class Modify:
     delete: Template
     insert: Template
     where: Where
+    deletes_matches: bool = False
+    """Whether everything to delete was matched by the WHERE clause as it is, and so is surely there."""
 
 
 @dataclass(frozen=True, slots=True)

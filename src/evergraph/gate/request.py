@@ -29,7 +29,7 @@ from evergraph.gate.operations import (
     Where,
 )
 from evergraph.gate.syntax import NEVER_RUN, Judge, is_sparql
-from evergraph.gate.templates import read_quads, read_template
+from evergraph.gate.templates import is_matched, read_quads, read_template
 from evergraph.gate.tokens import Kind, Token, tokenize
 from evergraph.terms import DEFAULT_GRAPH, GraphName, NamedNode, Quad
 
@@ -244,7 +244,8 @@ class _Parser:
         self._next += 2
         first, end = self._group()
         template = read_template(self._prologue, self._tokens[first:end])
-        return Modify(template, (), Where(self._prologue, self._braced(first, end)))
+        where = Where(self._prologue, self._braced(first, end))
+        return Modify(template, (), where, deletes_matches=is_matched(template, template))
 
     def _modify(self) -> Modify:
         with_graph = self._iri() if self._accept("WITH") else None
@@ -252,8 +253,17 @@ class _Parser:
         insert = self._template(with_graph) if self._accept("INSERT") else ()
         using, using_named = self._using()
         self._expect("WHERE")
-        where = Where(self._prologue, self._braced(*self._group()), with_graph, using, using_named)
-        return Modify(delete, insert, where)
+        first, end = self._group()
+        where = Where(self._prologue, self._braced(first, end), with_graph, using, using_named)
+        matched = delete and using is None and is_matched(delete, self._plain_pattern(first, end, with_graph))
+        return Modify(delete, insert, where, deletes_matches=bool(matched))
+
+    def _plain_pattern(self, first: int, end: int, graph: NamedNode | None) -> Template:
+        """Read a WHERE clause that is nothing but quads; empty for any other."""
+        try:
+            return read_template(self._prologue, self._tokens[first:end], graph=graph)
+        except SyntaxError:
+            return ()
 
     def _template(self, graph: NamedNode | None) -> Template:
         first, end = self._group()

@@ -10,6 +10,7 @@ from evergraph.gate.tokens import Kind, Token
 from evergraph.terms import (
     BlankNode,
     DefaultGraph,
+    Literal,
     NamedNode,
     Quad,
     Term,
@@ -121,12 +122,15 @@ def _slot(term: Term | DefaultGraph) -> Slot:
     return term
 
 
-def has_blank_nodes(template: Template) -> bool:
-    """Tell whether a template makes fresh blank nodes."""
-    return any(
-        isinstance(slot, BlankNode | TripleTemplate)
+def is_matched(template: Template, pattern: Template) -> bool:
+    """Tell whether every instance of a template is one of the pattern, term by term, in a graph with a name.
+
+    Constant literals are left out, because some stores match them by value, and so is the default graph, because some
+    take the union of all graphs for it.
+    """
+    return set(template) <= set(pattern) and not any(
+        isinstance(quad.object, Literal | Triple | TripleTemplate) or isinstance(quad.graph, DefaultGraph)
         for quad in template
-        for slot in (quad.subject, quad.object, quad.graph)
     )
 
 
