@@ -6,10 +6,10 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.rdf_strategies import quads
 
 from evergraph.delta import Change, Delta
 from evergraph.log import ChangeLog
-from tests.support.rdf_strategies import quads
 
 some_quads = st.frozensets(quads, max_size=2)
 deltas = st.builds(lambda inserted, deleted: Delta(inserted, deleted - inserted), some_quads, some_quads)

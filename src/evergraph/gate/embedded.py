@@ -13,8 +13,9 @@ from evergraph.gate.data_update import OWN, embedded_update
 from evergraph.gate.extract import Effect
 from evergraph.gate.operations import Row, Where
 from evergraph.gate.stored_form import stored_quads
+from evergraph.gate.syntax import Judge
+from evergraph.gate.tokens import tokenize
 from evergraph.log import ChangeLog
-from evergraph.rdfio import syntax_problem
 from evergraph.terms import BlankNode, GraphName, NamedNode, Quad, Term
 
 _UNBOUND = NamedNode(OWN + "unbound")
@@ -122,7 +123,7 @@ class EmbeddedDataset:
         try:
             return self.store.query(text)
         except SyntaxError as error:
-            raise syntax_problem(error, "query") from None
+            raise Judge(text, list(tokenize(text)), "query").explained(error, "", 0, len(text)) from None
 
     # --- writing
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from pyoxigraph import Store
 
@@ -12,6 +13,7 @@ NEVER_RUN = "DROP GRAPH <urn:evergraph:never>;\n"
 """Stands before an operation that is to be parsed and not run: it fails first."""
 
 _STORE = Store()
+_BAD_IRI = "IRI parsing failed"
 _CLOSING = {"{": "}", "(": ")", "[": "]"}
 
 
@@ -38,47 +40,57 @@ class Judge:
         self._tokens = tokens
         self._where = where
 
-    def problem(self, message: str, offset: int) -> SyntaxProblem:
+    def problem(self, message: str, offset: int, *, hint: str = "") -> SyntaxProblem:
         """Make the error about a place in the text."""
         line, column = self._place(offset)
-        return SyntaxProblem(message, where=self._where, line=line, column=column, text=self._text)
+        return SyntaxProblem(message, where=self._where, line=line, column=column, text=self._text, hint=hint)
 
     def check(self, before: str, start: int, end: int) -> None:
         """Raise an error if ``before`` (whole lines) and the part of the text together are not SPARQL."""
         error = _verdict(before + self._text[start:end])
-        if error is None:
-            return
+        if error is not None:
+            raise self.explained(error, before, start, end)
+
+    def explained(self, error: SyntaxError, before: str, start: int, end: int) -> SyntaxProblem:
+        """Word an error of Oxigraph about ``before`` and a part of the text."""
         found = re.match(r"error at (\d+):(\d+): (?:expected )?(.*)", str(error), re.DOTALL)
         assert found, error
         line, column = int(found[1]) - before.count("\n"), int(found[2])
         lines_before = self._text[start:end].split("\n")[: line - 1]
         offset = start + sum(len(passed) + 1 for passed in lines_before) + column - 1
+        parts = [part.strip() for part in found[3].replace("\n", " ").removeprefix("one of ").split(", ")]
         seen = [token for token in self._tokens if start <= token.start < end and token.start <= offset]
-        raise self._explained(before, seen, offset, found[3])
+        return self._explained(before, seen, offset, parts)
 
-    def _explained(self, before: str, seen: list[Token], offset: int, expectation: str) -> SyntaxProblem:
+    def _explained(self, before: str, seen: list[Token], offset: int, parts: list[str]) -> SyntaxProblem:
         """Say what is wrong, given the tokens up to where Oxigraph stopped and what it expected there."""
-        parts = [part.strip() for part in expectation.replace("\n", " ").removeprefix("one of ").split(", ")]
-        if sentences := [part for part in parts if re.match(r"[A-Za-z]+ [a-z]", part)]:
-            return self.problem(sentences[0], offset)
-        if len(seen) > 1 and seen[1].is_word("DATA"):
-            for token in seen:
-                if token.kind is Kind.VARIABLE:
-                    return self.problem(f"a variable cannot stand in {seen[0].text.upper()} DATA", token.start)
-        declared = {"_:", *(token.text for token in tokenize(before) if token.kind is Kind.NAME)}
-        for token in seen:
-            if token.is_mark('"', "'"):
-                return self.problem("this string is never closed", token.start)
-            prefix = token.text.split(":")[0] + ":"
-            if token.kind is Kind.NAME and prefix not in declared:
-                return self.problem(f"the prefix {prefix} is not declared", token.start)
+        sentences = [part for part in parts if re.match(r"[A-Za-z]+ [a-z]", part)]
+        if not seen:
+            return self.problem("there is nothing here", offset)
         last = seen[-1]
+        if _BAD_IRI in sentences:
+            return self.problem(_BAD_IRI, offset)
+        if found := _open_string(seen) or _undeclared_prefix(before, seen) or _misplaced_node(seen):
+            token, message = found
+            return self.problem(message, token.start)
+        if sentences:
+            return self.problem(sentences[0], offset)
         if last is self._tokens[-1] and last.end <= offset:
-            return self.problem("the request ends too early" + self._unclosed(seen), len(self._text))
-        if last.kind is Kind.WORD and last.start < offset <= last.end:
+            return self._explained_at_end(seen)
+        if last.start < offset <= last.end:
             # Oxigraph compares whole words and is then at the end of what it did not find.
             return self.problem(f"{last.text} does not belong here", last.start)
         return self.problem(_expected(parts), offset)
+
+    def _explained_at_end(self, seen: list[Token]) -> SyntaxProblem:
+        unclosed = self._unclosed(seen)
+        if not unclosed and seen[-1].is_mark("}") and any(token.is_word("WHERE", "DATA", "SELECT") for token in seen):
+            return self.problem(
+                "what ends here breaks a rule of SPARQL",
+                len(self._text),
+                hint="see that no variable is bound twice, or selected beside an aggregate and not grouped",
+            )
+        return self.problem("the request ends too early" + unclosed, len(self._text))
 
     def _unclosed(self, tokens: list[Token]) -> str:
         opened: list[Token] = []
@@ -94,6 +106,35 @@ class Judge:
 
     def _place(self, offset: int) -> tuple[int, int]:
         return self._text.count("\n", 0, offset) + 1, offset - self._text.rfind("\n", 0, offset)
+
+
+def _open_string(seen: list[Token]) -> tuple[Token, str] | None:
+    quote = next((token for token in seen if token.is_mark('"', "'")), None)
+    return quote and (quote, "this string is never closed")
+
+
+def _undeclared_prefix(before: str, seen: list[Token]) -> tuple[Token, str] | None:
+    prologue = [*tokenize(before), *seen]
+    declared = {"_:", *(name.text for word, name in pairwise(prologue) if word.is_word("PREFIX"))}
+    for token in seen:
+        prefix = token.text.split(":")[0] + ":"
+        if token.kind is Kind.NAME and prefix not in declared:
+            return token, f"the prefix {prefix} is not declared"
+    return None
+
+
+def _misplaced_node(seen: list[Token]) -> tuple[Token, str] | None:
+    """Find a variable in DATA, or a blank node in what is to be deleted."""
+    keywords = [token.text.upper() for token in seen[:2]]
+    if "DATA" in keywords and (found := next((token for token in seen if token.kind is Kind.VARIABLE), None)):
+        return found, f"a variable cannot stand in {' '.join(keywords)}"
+    deleting = next((place for place, token in enumerate(seen) if token.is_word("DELETE")), len(seen))
+    for token in seen[deleting:]:
+        if token.is_word("INSERT", "USING") or (token.is_word("WHERE") and "WHERE" not in keywords):
+            break
+        if token.is_mark("[") or (token.kind is Kind.NAME and token.text.startswith("_:")):
+            return token, "a blank node cannot stand in what is to be deleted"
+    return None
 
 
 def _expected(parts: list[str]) -> str:
