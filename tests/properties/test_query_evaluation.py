@@ -1,15 +1,18 @@
-"""Evaluation from scratch against pyoxigraph's, on random queries over random datasets."""
+"""Evaluation from scratch on random queries over random datasets: against pyoxigraph, and against definitions."""
 
+from collections.abc import Callable
 from random import Random
 
 import pytest
 from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Store
-from tests.support.random_queries import Language, RandomQueries
+from tests.support.random_queries import PROLOGUE, Language, RandomQueries
 from tests.support.sparql_results import same_solutions, same_triples
 
 from evergraph.delta import Bag
 from evergraph.sparql.dataset import Dataset
+from evergraph.sparql.expressions import Row
 from evergraph.sparql.parser import parse_query
+from evergraph.sparql.relation import Relation
 from evergraph.sparql.results import Result, Solutions, evaluate_query
 from evergraph.terms import Quad
 
@@ -36,7 +39,7 @@ def same(one: Result, other: Result) -> bool:
     return one is other
 
 
-def check(seed: int) -> None:
+def check_against_pyoxigraph(seed: int) -> None:
     source = RandomQueries(Random(seed), Language.common())
     quads, text = source.dataset(), source.query()
     ours = evaluate_query(parse_query(text), Dataset(quads))
@@ -44,13 +47,34 @@ def check(seed: int) -> None:
     assert same(ours, theirs), f"seed {seed}\n{text}\n{quads}\n{ours}\n{theirs}"
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_same_as_pyoxigraph(seed: int) -> None:
-    check(seed)
+def check_graph_by_graph(seed: int) -> None:
+    """Compare GRAPH ?g {P} with its definition: for each graph, GRAPH <name> {P} joined with the name."""
+    source = RandomQueries(Random(seed))
+    dataset, pattern, name = Dataset(source.dataset(most=30)), source.group(), source.random.choice(("?g", "?a"))
+
+    def solutions(where: str) -> Solutions:
+        result = evaluate_query(parse_query(f"{PROLOGUE}SELECT * {{ {where} }}"), dataset)
+        assert isinstance(result, Solutions)
+        return result
+
+    together = solutions(f"GRAPH {name} {pattern}")
+    one_by_one: Bag[Row] = Bag()
+    for graph in dataset.named:
+        part = solutions(f"GRAPH {graph} {pattern} VALUES {name} {{ {graph} }}")
+        one_by_one.update(Relation(part.variables, part.bag).project(together.variables).rows)
+    assert together.bag == one_by_one, f"seed {seed}: GRAPH {name} {pattern}"
+
+
+@pytest.mark.parametrize("check", [check_against_pyoxigraph, check_graph_by_graph])
+@pytest.mark.parametrize("block", range(4))
+def test_evaluation(check: Callable[[int], None], block: int) -> None:
+    for seed in range(block * 100, (block + 1) * 100):
+        check(seed)
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("check", [check_against_pyoxigraph, check_graph_by_graph])
 @pytest.mark.parametrize("block", range(100))
-def test_same_as_pyoxigraph_long(block: int) -> None:
-    for seed in range(1_000 + block * 200, 1_000 + (block + 1) * 200):
+def test_evaluation_long(check: Callable[[int], None], block: int) -> None:
+    for seed in range(400 + block * 200, 400 + (block + 1) * 200):
         check(seed)

@@ -87,6 +87,10 @@ class RandomQueries:
             return f"{PROLOGUE}CONSTRUCT {{ {template} }} {self._from()}WHERE {where}"
         return PROLOGUE + self._select(where, self._from())
 
+    def group(self) -> str:
+        """Make a group graph pattern."""
+        return self._group(2)
+
     def _one(self, choices: tuple[str, ...]) -> str:
         return self.random.choice(choices)
 

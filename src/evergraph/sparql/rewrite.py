@@ -240,9 +240,13 @@ def fix_graph(pattern: Pattern, graph: Variable, name: Term) -> Pattern:
         return map_expression(expression, lambda leaf: leaf, on_pattern)
 
     def on_pattern(node: Pattern) -> Pattern:
-        if isinstance(node, BGP | Path | GraphNames):
-            return _replace_terms(node, one)
-        return map_pattern(node, on_pattern, on_expression)
+        match node:
+            case BGP() | Path() | GraphNames():
+                return _replace_terms(node, one)
+            case Graph() if node.graph == graph:
+                return on_pattern(node.operand)
+            case _:
+                return map_pattern(node, on_pattern, on_expression)
 
     return on_pattern(pattern)
 
