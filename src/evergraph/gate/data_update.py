@@ -12,12 +12,29 @@ Functions = dict[NamedNode, Callable[..., Term | None]]
 OWN = "urn:evergraph:"
 
 
+def data_row(quad: Quad, value: str) -> str:
+    """Write a quad without blank nodes for the body of a DATA operation, its object as given."""
+    triple = f"{quad.subject} {quad.predicate} {value}"
+    return f"{triple} ." if quad.graph_name == DEFAULT_GRAPH else f"GRAPH {quad.graph_name} {{ {triple} }}"
+
+
 def data_block(quads: Iterable[Quad]) -> str:
-    """Write quads without blank nodes as the body of INSERT DATA or DELETE DATA."""
-    return " ".join(
-        f"{quad.triple} ." if quad.graph_name == DEFAULT_GRAPH else f"GRAPH {quad.graph_name} {{ {quad.triple} }}"
-        for quad in quads
-    )
+    """Write quads without blank nodes as the body of a DATA operation."""
+    return " ".join(data_row(quad, str(quad.object)) for quad in quads)
+
+
+def chunks(texts: Iterable[str], most: int, size: int) -> Iterator[list[str]]:
+    """Put texts together, at most so many and so long, but at least one."""
+    chunk: list[str] = []
+    length = 0
+    for text in texts:
+        if chunk and (len(chunk) == most or length + len(text) > size):
+            yield chunk
+            chunk, length = [], 0
+        chunk.append(text)
+        length += len(text)
+    if chunk:
+        yield chunk
 
 
 def embedded_update(effect: Effect) -> tuple[str, Functions]:

@@ -33,17 +33,15 @@ class Endpoint:
         self.update_url = update_url
         self._http = httpx.Client(timeout=timeout, headers=dict(headers or {}), follow_redirects=True)
         # By GET, because that is what every server takes; Virtuoso hangs on a query that is posted as it is.
-        self.dialect: Dialect = recognise(dict(self._ask("GET", params={"query": "ASK {}"}).headers))
+        self.dialect: Dialect = recognise(self._ask("GET", params={"query": "ASK {}"}).headers)
 
     def query(self, text: str) -> Answer:
         """Run a query; the answer is read to its end before this returns."""
-        response = self._ask("POST", **self._body(text, self.dialect.update_form and "query", _QUERY))
+        response = self._ask("POST", **self._body(text, "query", _QUERY))
         media_type = response.headers.get("content-type", "")
         try:
             if "json" in media_type:
-                # Virtuoso writes the type of an early draft; the text cannot occur inside a JSON string.
-                content = response.content.replace(b'"typed-literal"', b'"literal"')
-                return parse_query_results(content, QueryResultsFormat.JSON)
+                return self._solutions(response)
             found = RdfFormat.from_media_type(media_type) or RdfFormat.TURTLE
             return [quad.triple for quad in parse(response.content, found)]
         except (SyntaxError, ValueError) as error:
@@ -52,8 +50,22 @@ class Endpoint:
                 hint="check that this is the address of a SPARQL query service",
             ) from error
 
+    def _solutions(self, response: httpx.Response) -> QuerySolutions | QueryBoolean:
+        # Virtuoso writes the type of an early draft; the quoted text cannot occur inside a JSON string.
+        content = response.content.replace(b'"typed-literal"', b'"literal"')
+        if b'"__ASK_RETVAL"' in content:  # Virtuoso's answer to ASK
+            truth = b"true" if b'"value": "1"' in content else b"false"
+            content = b'{"head":{},"boolean":%s}' % truth
+        limit = response.headers.get("x-sparql-maxrows")
+        if limit and _row_count(content) >= int(limit):
+            raise EndpointError(
+                f"{self.query_url} cut its answer short after {limit} rows",
+                hint="raise ResultSetMaxRows in the server's settings, or make the request smaller",
+            )
+        return parse_query_results(content, QueryResultsFormat.JSON)
+
     def select(self, text: str) -> QuerySolutions:
-        """Run a SELECT query; refuse an answer that the server has cut short."""
+        """Run a SELECT query."""
         solutions = self.query(text)
         if not isinstance(solutions, QuerySolutions):
             raise EndpointError(f"{self.query_url} did not answer a SELECT query with solutions")
@@ -65,7 +77,7 @@ class Endpoint:
         :raises UncertainOutcome: if the connection broke after the request was sent.
         """
         try:
-            response = self._http.post(self.update_url, **self._body(text, self.dialect.update_form, _UPDATE))
+            response = self._http.post(self.update_url, **self._body(text, "update", _UPDATE))
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol) as error:
             raise self._unreachable(self.update_url, error) from error
         except httpx.HTTPError as error:
@@ -80,8 +92,8 @@ class Endpoint:
         """Close the connections."""
         self._http.close()
 
-    def _body(self, text: str, field: str | None, media_type: str) -> dict[str, Any]:
-        if field:
+    def _body(self, text: str, field: str, media_type: str) -> dict[str, Any]:
+        if self.dialect.posts_forms:
             return {"data": {field: text}}
         return {"content": text.encode(), "headers": {"Content-Type": media_type}}
 
@@ -107,3 +119,8 @@ class Endpoint:
             f"{url} answered {response.status_code} {response.reason_phrase}: {reason}",
             hint="check the address, the credentials and the log of the server",
         )
+
+
+def _row_count(content: bytes) -> int:
+    found = parse_query_results(content, QueryResultsFormat.JSON)
+    return sum(1 for _ in found) if isinstance(found, QuerySolutions) else 0

@@ -5,10 +5,12 @@ change. What is not settled is kept in a journal, if there is a place for one, a
 """
 
 from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import cast
 
 from evergraph.errors import BlankNodeRefused, EndpointError, UncertainOutcome, UpdateFailed
-from evergraph.gate.data_update import data_block
+from evergraph.gate.data_update import chunks, data_row
 from evergraph.gate.endpoint import Answer, Endpoint
 from evergraph.gate.extract import Effect
 from evergraph.gate.journal import Journal
@@ -25,6 +27,8 @@ from evergraph.terms import (
     quad_has_blank_node,
     skolemise_quad,
 )
+
+_CONNECTIONS = 4
 
 
 class RemoteDataset:
@@ -63,23 +67,47 @@ class RemoteDataset:
         return rows if variables else [()] * len(rows)
 
     def present(self, quads: Collection[Quad]) -> set[Quad]:
-        """Tell which of the quads are there, in batches."""
+        """Tell which of the quads are there, many at a time and over several connections."""
         self._refuse_blank_nodes(quads)
-        return {quad for batch in _batches(list(quads), self._dialect.read_rows) for quad in self._present(batch)}
+        limits = self._dialect
+        rows = [(quad, len(str(quad.object))) for quad in quads]
+        short = [quad for quad, length in rows if length <= limits.long_value]
+        parts = [short[start : start + limits.read_rows] for start in range(0, len(short), limits.read_rows)]
+        checks = [partial(self._present, part) for part in parts]
+        checks += [partial(self._present_alone, quad) for quad, length in rows if length > limits.long_value]
+        if len(checks) < 2:
+            return {quad for check in checks for quad in check()}
+        with ThreadPoolExecutor(_CONNECTIONS) as pool:
+            return set(chain.from_iterable(pool.map(lambda check: check(), checks)))
 
-    def _present(self, quads: list[Quad]) -> Iterator[Quad]:
-        default = [place for place, quad in enumerate(quads) if self._stored_graph(quad) == DEFAULT_GRAPH]
-        named = [place for place, quad in enumerate(quads) if self._stored_graph(quad) != DEFAULT_GRAPH]
+    def _present(self, quads: list[Quad]) -> list[Quad]:
+        """Check one batch. VALUES comes first and the graph is a variable: Virtuoso is slow or wrong otherwise."""
+        default, named = [], []
+        for place, quad in enumerate(map(self._placed, quads)):
+            for value in self._dialect.spellings(quad):
+                if quad.graph_name == DEFAULT_GRAPH:
+                    default.append(f"({place} {quad.subject} {quad.predicate} {value})")
+                else:
+                    named.append(f"({place} {quad.graph_name} {quad.subject} {quad.predicate} {value})")
+        places: set[int] = set()
         if default:
-            rows = " ".join(f"({place} {_spo(quads[place])})" for place in default)
-            yield from self._at(quads, f"SELECT ?i {{ VALUES (?i ?s ?p ?o) {{ {rows} }} ?s ?p ?o }}")
+            places |= self._places(f"SELECT ?i {{ VALUES (?i ?s ?p ?o) {{ {' '.join(default)} }} ?s ?p ?o }}")
         if named:
-            rows = " ".join(f"({place} {self._stored_graph(quads[place])} {_spo(quads[place])})" for place in named)
-            yield from self._at(quads, f"SELECT ?i {{ VALUES (?i ?g ?s ?p ?o) {{ {rows} }} GRAPH ?g {{ ?s ?p ?o }} }}")
+            places |= self._places(
+                f"SELECT ?i {{ VALUES (?i ?g ?s ?p ?o) {{ {' '.join(named)} }} GRAPH ?g {{ ?s ?p ?o }} }}"
+            )
+        return [quads[place] for place in places]
 
-    def _at(self, quads: list[Quad], query: str) -> Iterator[Quad]:
-        for (place,) in self._endpoint.select(query):
-            yield quads[int(cast(Literal, place).value)]
+    def _present_alone(self, quad: Quad) -> list[Quad]:
+        """Check one quad by a pattern without variables, for values that are too long for VALUES."""
+        placed = self._placed(quad)
+        for value in self._dialect.spellings(placed):
+            if self._places(f"SELECT (0 AS ?i) {{ {data_row(placed, value)} }} LIMIT 1"):
+                return [quad]
+        return []
+
+    def _places(self, query: str) -> set[int]:
+        return {int(cast(Literal, place).value) for (place,) in self._endpoint.select(query)}
 
     def graph(self, name: GraphName) -> set[Quad]:
         """Read all quads of one graph."""
@@ -95,11 +123,11 @@ class RemoteDataset:
         """List the graphs that hold anything."""
         found = self._endpoint.select("SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } }")
         names: set[NamedNode | BlankNode] = {cast(NamedNode, name) for (name,) in found}
-        return names - {self._default_graph}
+        return names - self._dialect.system_graphs - {self._default_graph}
 
     def stored_form(self, quads: set[Quad]) -> set[Quad]:
         """Give names to fresh blank nodes, and write literals as the server gives them back."""
-        return {quad if self._is_foreign(quad) else skolemise_quad(quad) for quad in quads}
+        return self._dialect.stored_form({quad if self._is_foreign(quad) else skolemise_quad(quad) for quad in quads})
 
     def _dataset_clauses(self, where: Where) -> str:
         """Write the dataset of a WHERE clause as FROM clauses.
@@ -135,19 +163,30 @@ class RemoteDataset:
     def write(self, effect: Effect) -> None:
         """Apply an exact change in requests of bounded size."""
         self._refuse_blank_nodes(effect.delta.deleted | effect.delta.inserted)
-        requests = list(self._requests(effect))
+        requests = self._requests(effect)
         self._journal.record(effect.delta)
         for request in requests:
             self._endpoint.update(request)
 
-    def _requests(self, effect: Effect) -> Iterator[str]:
-        """Write the change as requests. A graph that is dropped is emptied: DROP could take more than was read."""
+    def _requests(self, effect: Effect) -> list[str]:
+        """Write the change as requests within the limits of the server."""
+        parts = chunks(self._operations(effect), self._dialect.write_operations, self._dialect.write_bytes)
+        return [";\n".join(part) for part in parts]
+
+    def _operations(self, effect: Effect) -> Iterator[str]:
+        """Write the change as operations. A graph that is dropped is emptied: DROP could take more than was read."""
         for keyword, quads in (("DELETE", effect.delta.deleted), ("INSERT", effect.delta.inserted)):
-            for batch in _batches([self._stored_quad(quad) for quad in quads], self._dialect.write_quads):
-                yield f"{keyword} DATA {{ {data_block(batch)} }}"
-        filled = {quad.graph_name for quad in effect.delta.inserted}
-        for name in effect.created - filled:
+            placed = [self._placed(quad) for quad in quads]
+            for group in _by_graph(placed) if self._dialect.graph_per_operation else [placed]:
+                rows = (row for quad in group for row in self._data_rows(keyword, quad))
+                for part in chunks(rows, self._dialect.write_quads, self._dialect.write_bytes):
+                    yield f"{keyword} DATA {{ {' '.join(part)} }}"
+        for name in effect.created - {quad.graph_name for quad in effect.delta.inserted}:
             yield f"CREATE SILENT GRAPH {name}"
+
+    def _data_rows(self, keyword: str, quad: Quad) -> Iterator[str]:
+        for value in self._dialect.spellings(quad) if keyword == "DELETE" else (str(quad.object),):
+            yield data_row(quad, value)
 
     def settle(self, sequence: int) -> None:
         """Forget how to take back what counts now."""
@@ -175,31 +214,26 @@ class RemoteDataset:
 
     # --- the default graph
 
-    def _stored_graph(self, quad: Quad) -> GraphName:
+    def _placed(self, quad: Quad) -> Quad:
+        """Put a quad of the default graph where the server keeps it."""
         if quad.graph_name != DEFAULT_GRAPH:
-            return quad.graph_name
+            return quad
         if self._default_graph:
-            return self._default_graph
+            return Quad(quad.subject, quad.predicate, quad.object, self._default_graph)
         if not self._dialect.has_default_graph:
             raise UpdateFailed(
                 f"{self._dialect.name} has no default graph to put this in: {quad}",
                 hint="name a graph in the update, or one that serves as the default graph (--default-graph IRI)",
             )
-        return DEFAULT_GRAPH
-
-    def _stored_quad(self, quad: Quad) -> Quad:
-        graph = self._stored_graph(quad)
-        return quad if graph == quad.graph_name else Quad(quad.subject, quad.predicate, quad.object, graph)
-
-
-def _spo(quad: Quad) -> str:
-    return f"{quad.subject} {quad.predicate} {quad.object}"
+        return quad
 
 
 def _mentions_graphs(pattern: str) -> bool:
     return any(token.is_word("GRAPH") for token in tokenize(pattern))
 
 
-def _batches(quads: list[Quad], size: int) -> Iterator[list[Quad]]:
-    for start in range(0, len(quads), size):
-        yield quads[start : start + size]
+def _by_graph(quads: list[Quad]) -> list[list[Quad]]:
+    groups: dict[GraphName, list[Quad]] = {}
+    for quad in quads:
+        groups.setdefault(quad.graph_name, []).append(quad)
+    return list(groups.values())
