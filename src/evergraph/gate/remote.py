@@ -6,6 +6,7 @@ change. What is not settled is kept in a journal, if there is a place for one, a
 
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import chain
 from typing import cast
 
