@@ -1,6 +1,7 @@
 """Grammar rules 75–109 and 129–138: terms, triples, paths (https://www.w3.org/TR/sparql11-query/#sparqlGrammar)."""
 
 import re
+import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -79,10 +80,12 @@ class TermGrammar(Reader):
 
     def _unescape(self, text: str, token: Token) -> str:
         def one(found: re.Match[str]) -> str:
-            code = found[1] or found[2]
-            if not code and found[3] not in _ESCAPES:
-                self.fail(f"unknown escape \\{found[3]}", token)
-            return chr(int(code, 16)) if code else _ESCAPES[found[3]]
+            if found[3]:
+                return _ESCAPES.get(found[3]) or self.fail(f"unknown escape {found[0]}", token)
+            code = int(found[1] or found[2], 16)
+            if code > sys.maxunicode or 0xD800 <= code < 0xE000:
+                self.fail(f"{found[0]} is no character", token)
+            return chr(code)
 
         return _ESCAPE.sub(one, text) if "\\" in text else text
 
@@ -217,6 +220,8 @@ class TermGrammar(Reader):
 
     def _path_element(self) -> PathExpression:
         path = self._path_primary()
+        if self.at_signed_number():  # ?s :p +1 has a number for an object
+            return path
         match self.accept("?", "*", "+"):
             case "?":
                 return ZeroOrOne(path)

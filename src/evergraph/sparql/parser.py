@@ -1,15 +1,15 @@
 """SPARQL text to algebra.
 
-Two parsers read every query. pyoxigraph's goes first: its word counts on what is a query at all, and its errors name
-line and column. Its algebra cannot be seen from Python, so that the grammar here, which has every rule of SPARQL 1.1
-and builds the algebra as it reads, goes second.
+Two parsers read every query. The grammar here has every rule of SPARQL 1.1, builds the algebra as it reads, and says
+where a text is wrong and what was expected there. pyoxigraph, whose algebra cannot be seen from Python, has the last
+word on what is a query: it knows the rules besides the grammar, such as which variables BIND and SELECT may name.
 """
 
 import re
 
 from pyoxigraph import Store
 
-from evergraph.errors import SyntaxProblem
+from evergraph.errors import SyntaxProblem, UnsupportedQuery
 from evergraph.sparql.algebra import Query
 from evergraph.sparql.grammar_queries import QueryGrammar
 from evergraph.sparql.lexer import Kind, tokens
@@ -19,12 +19,16 @@ _PLACE = re.compile(r"error at (\d+):(\d+): (.*)", re.DOTALL)
 
 def parse_query(text: str, base: str = "") -> Query:
     """Parse a SPARQL 1.1 query; relative IRIs are resolved against ``base``. Raises `SyntaxProblem`."""
+    try:
+        query = QueryGrammar(text, base).query()
+    except RecursionError as error:
+        raise UnsupportedQuery("the query is nested too deeply", hint="flatten brackets and groups.") from error
     check_syntax(text, base)
-    return QueryGrammar(text, base).query()
+    return query
 
 
 def check_syntax(text: str, base: str = "") -> None:
-    """Raise a `SyntaxProblem` with line and column unless the text is a query; nothing is evaluated or fetched."""
+    """Raise a `SyntaxProblem` unless pyoxigraph takes the text for a query; nothing is evaluated or fetched."""
     try:
         # Both options at once are refused after parsing and before planning, which takes minutes for large patterns.
         Store().query(_plain_booleans(text), base_iri=base or None, use_default_graph_as_union=True, default_graph=[])
