@@ -56,6 +56,12 @@ class UnsupportedQuery(EvergraphError):
     condition = "UNSUPPORTED_QUERY"
 
 
+class StateLimit(EvergraphError):
+    """A standing query needs more state than its limit allows; it is stopped, and the others go on."""
+
+    condition = "STATE_LIMIT"
+
+
 class DataError(EvergraphError):
     """Input data is damaged or is not what its name says: truncated gzip, an unknown file ending, a wrong folder."""
 

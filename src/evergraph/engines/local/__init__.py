@@ -1,0 +1,1 @@
+"""The local engine: plans in one process, for latency."""

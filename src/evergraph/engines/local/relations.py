@@ -1,0 +1,235 @@
+"""Quads in shared indexes. A relation is the set of quads with one predicate, or any, in one context.
+
+Its columns are subject and object, and predicate and graph where they vary. An index of a relation maps values of some
+columns to the set of the values of the others; a set of all rows is the index by no column. Indexes are made when the
+first plan asks for them and dropped with the last. A relation holds only quads that some plan can use: all of them, or
+those with the constants that patterns ask for.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Protocol, TypeAlias
+
+from evergraph.engines.local.dictionary import Row, ZSet
+
+ContextKey: TypeAlias = tuple[object, ...]
+RelationKey: TypeAlias = tuple[ContextKey, int]
+Ids: TypeAlias = tuple[int, int, int, int]
+"""Subject, predicate, object and graph; the graph is 0 in the default graph."""
+
+Cover: TypeAlias = tuple[int, int]
+"""Which quads a pattern can match: those with this subject and this object, 0 for any."""
+
+EVERYTHING: Cover = (0, 0)
+
+
+class Leaf(Protocol):
+    """What takes quads in: the leaves of plans."""
+
+    pending: ZSet
+
+    def touch(self) -> None:
+        """Say that the plan has something to do."""
+        ...
+
+
+Entry: TypeAlias = tuple[Callable[[int, int, int, int, int], object], Leaf]
+"""A function of a quad and its weight, and the leaf that it feeds."""
+
+
+class Relation:
+    """The quads of one predicate, or any, in one context."""
+
+    __slots__ = ("_references", "covers", "entries", "indexes", "key", "wide")
+
+    def __init__(self, key: RelationKey) -> None:
+        self.key = key
+        context, predicate = key
+        self.wide = "so" + ("" if predicate else "p") + ("g" if context[0] == "each" else "")
+        self.indexes: dict[str, Any] = {}
+        self._references: Counter[str] = Counter()
+        self.covers: Counter[Cover] = Counter()
+        self.entries: dict[Cover, list[Entry]] = {}
+
+    # -- which quads
+
+    def covered(self, cover: Cover) -> bool:
+        """Tell whether all quads that such a pattern can match are here."""
+        subject, object_ = cover
+        covers = self.covers
+        return bool(covers) and (
+            EVERYTHING in covers or cover in covers or (subject, 0) in covers or (0, object_) in covers
+        )
+
+    def admits(self, subject: int, object_: int) -> bool:
+        """Tell whether some plan can use a quad with this subject and object."""
+        covers = self.covers
+        return EVERYTHING in covers or (subject, 0) in covers or (0, object_) in covers or (subject, object_) in covers
+
+    def selected(self, subject: int, object_: int) -> Iterator[Entry]:
+        """Iterate over the entries of the patterns that a quad can match."""
+        entries = self.entries
+        for cover in (EVERYTHING, (subject, 0), (0, object_), (subject, object_)):
+            found = entries.get(cover)
+            if found:
+                yield from found
+
+    # -- what is there
+
+    def insert(self, quad: Ids) -> bool:
+        """Add a quad to all indexes; False if that changes nothing, which an exact delta never does."""
+        for columns, index in self.indexes.items():
+            _insert(index, columns, self.wide, quad)
+        return True
+
+    def remove(self, quad: Ids) -> None:
+        """Take a quad out of all indexes."""
+        for columns, index in self.indexes.items():
+            _remove(index, columns, self.wide, quad)
+
+    def leaves(self, quad: Ids) -> bool:
+        """Tell whether the deletion of a quad takes a row out of this relation."""
+        return True
+
+    def holds(self, quad: Ids) -> bool:
+        """Tell whether a quad is there."""
+        columns = next(iter(self.indexes))
+        index = self.indexes[columns]
+        if not columns:
+            return _values(quad, self.wide) in index
+        rest = "".join(column for column in self.wide if column not in columns)
+        return _values(quad, rest) in index.get(_values(quad, columns), ())
+
+    def quads(self) -> Iterator[Ids]:
+        """Iterate over the quads, from whichever index there is."""
+        context, predicate = self.key
+        fixed = {"p": predicate, "g": context[1] if context[0] == "one" else 0}
+        columns = next(iter(self.indexes), None)
+        if columns is None:
+            return
+        rest = "".join(column for column in self.wide if column not in columns)
+        index = self.indexes[columns]
+        for key, values in index.items() if columns else (((), index),):
+            for value in values:
+                members = fixed | _members(columns, key) | _members(rest, value)
+                yield members["s"], members["p"], members["o"], members["g"]  # type: ignore[misc]
+
+    def index(self, columns: str) -> Any:
+        """Return an index, made if need be; `release` it in the end."""
+        if columns not in self.indexes:
+            made: Any = {} if columns else set()
+            for quad in self.quads():
+                _insert(made, columns, self.wide, quad)
+            self.indexes[columns] = made
+        self._references[columns] += 1
+        return self.indexes[columns]
+
+    def release(self, columns: str) -> None:
+        """Drop an index that nobody uses any more, unless it is the last."""
+        self._references[columns] -= 1
+        for name in [name for name in self.indexes if self._references[name] <= 0]:
+            if len(self.indexes) > 1:
+                del self.indexes[name]
+
+    def hold(self) -> None:
+        """Have some index, so that the quads are there at all."""
+        if not self.indexes:
+            columns = "s" if self.wide == "so" else ""
+            self.indexes[columns] = {} if columns else set()
+
+    def prune(self) -> None:
+        """Drop the quads that no plan can use any more."""
+        for quad in [quad for quad in self.quads() if not self.admits(quad[0], quad[2])]:
+            self.remove(quad)
+
+    def __len__(self) -> int:
+        columns = next(iter(self.indexes), None)
+        if columns is None:
+            return 0
+        index = self.indexes[columns]
+        return sum(map(len, index.values())) if columns else len(index)
+
+
+class MergedRelation(Relation):
+    """A relation over the RDF merge of graphs: a triple comes with its first graph and goes with its last."""
+
+    __slots__ = ("_graphs",)
+
+    def __init__(self, key: RelationKey) -> None:
+        super().__init__(key)
+        self._graphs: dict[Row, set[int]] = {}
+
+    def insert(self, quad: Ids) -> bool:
+        """Add a quad; False if another graph of the merge has the triple already."""
+        graphs = self._graphs.setdefault(quad[:3], set())
+        graphs.add(quad[3])
+        return len(graphs) == 1 and super().insert(quad)
+
+    def remove(self, quad: Ids) -> None:
+        """Take a quad out."""
+        graphs = self._graphs[quad[:3]]
+        graphs.discard(quad[3])
+        if not graphs:
+            del self._graphs[quad[:3]]
+            super().remove(quad)
+
+    def leaves(self, quad: Ids) -> bool:
+        """Tell whether no other graph of the merge has the triple."""
+        return len(self._graphs.get(quad[:3], ())) == 1
+
+    def holds(self, quad: Ids) -> bool:
+        """Tell whether a quad is there, in its own graph."""
+        return quad[3] in self._graphs.get(quad[:3], ())
+
+    def sources(self) -> Iterator[Ids]:
+        """Iterate over the quads of all graphs."""
+        for (subject, predicate, object_), graphs in self._graphs.items():
+            for graph in graphs:
+                yield subject, predicate, object_, graph
+
+    def prune(self) -> None:
+        """Drop the quads that no plan can use any more."""
+        for quad in [quad for quad in self.sources() if not self.admits(quad[0], quad[2])]:
+            self.remove(quad)
+
+
+_PLACES = {"s": 0, "p": 1, "o": 2, "g": 3}
+
+
+def _values(quad: Ids, columns: str) -> Hashable:
+    if len(columns) == 1:
+        return quad[_PLACES[columns]]
+    return tuple([quad[_PLACES[column]] for column in columns])
+
+
+def _members(columns: str, value: Any) -> dict[str, int]:
+    return {columns: value} if len(columns) == 1 else dict(zip(columns, value, strict=True))
+
+
+def _insert(index: Any, columns: str, wide: str, quad: Ids) -> None:
+    if wide == "so":
+        key, value = (quad[0], quad[2]) if columns == "s" else (quad[2], quad[0])
+    elif not columns:
+        index.add(_values(quad, wide))
+        return
+    else:
+        rest = "".join([column for column in wide if column not in columns])
+        key, value = _values(quad, columns), _values(quad, rest)  # type: ignore[assignment]
+    found = index.get(key)
+    if found is None:
+        index[key] = {value}
+    else:
+        found.add(value)
+
+
+def _remove(index: Any, columns: str, wide: str, quad: Ids) -> None:
+    if not columns:
+        index.discard(_values(quad, wide))
+        return
+    rest = "".join([column for column in wide if column not in columns])
+    key = _values(quad, columns)
+    found = index.get(key)
+    if found is not None:
+        found.discard(_values(quad, rest))
+        if not found:
+            del index[key]

@@ -1,0 +1,260 @@
+"""All relations of an engine, and the router: which relations, and which patterns, a changed quad concerns."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from evergraph.engines.local.dictionary import Dictionary
+from evergraph.engines.local.relations import (
+    EVERYTHING,
+    ContextKey,
+    Cover,
+    Entry,
+    Ids,
+    Leaf,
+    MergedRelation,
+    Relation,
+    RelationKey,
+)
+from evergraph.errors import UsageError
+from evergraph.plan.nodes import Context, EachGraph, Merge
+from evergraph.terms import BlankNode, DefaultGraph, GraphName, NamedNode, Quad, Term
+
+Source = Callable[[], Iterable[Quad]]
+"""What gives all quads that are there now."""
+
+_DEFAULT: ContextKey = ("default",)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What a leaf wants from a relation: the quads of a cover, and to be told of their changes."""
+
+    relation: Relation
+    cover: Cover
+    entry: Entry | None = None
+
+
+class Store:
+    """Quads that some plan can use, in relations that plans share."""
+
+    def __init__(self, source: Source | None = None) -> None:
+        self.dictionary = Dictionary()
+        self.relations: dict[RelationKey, Relation] = {}
+        self.source = source
+        self.has_seen_data = source is not None
+        self.touched: dict[Leaf, None] = {}
+        self._missing: list[tuple[Relation, Cover]] = []
+        self._routes: dict[object, dict[GraphName, tuple[Relation, ...]]] = {}
+        self._other_routes: dict[GraphName, tuple[Relation, ...]] | None = None
+
+    # -- changes
+
+    def change(self, quad: Quad, weight: int) -> None:
+        """Take in an insertion (+1) or a deletion (-1) that is known to be exact."""
+        routes = self._routes.get(quad.predicate, self._other_routes)
+        if routes is None:
+            return
+        graph = quad.graph_name
+        relations = routes.get(graph)
+        if relations is None:
+            relations = routes[graph] = self._relations(quad.predicate, graph)
+        ids = self.dictionary.ids
+        subject, object_ = ids.get(quad.subject), ids.get(quad.object)
+        concerned = [one for one in relations if one.admits(subject or -1, object_ or -1)]
+        if not concerned:
+            return
+        encode = self.dictionary.encode
+        if subject is None:
+            subject = encode(quad.subject)
+        if object_ is None:
+            object_ = encode(quad.object)
+        name = 0 if isinstance(graph, DefaultGraph) else encode(graph)
+        self._apply(concerned, (subject, encode(quad.predicate), object_, name), weight)
+
+    def _apply(self, relations: list[Relation], ids: Ids, weight: int) -> None:
+        """Let the patterns see the quad while it is in the indexes: after an insertion, before a deletion."""
+        subject, predicate, object_, graph = ids
+        if weight > 0:
+            concerned = [one for one in relations if one.insert(ids)]
+        else:
+            concerned = [one for one in relations if one.leaves(ids)]
+        touched = self.touched
+        for relation in concerned:
+            for run, leaf in relation.selected(subject, object_):
+                run(subject, predicate, object_, graph, weight)
+                touched[leaf] = None
+        if weight < 0:
+            for relation in relations:
+                relation.remove(ids)
+
+    def find(self, quad: Quad) -> bool | None:
+        """Tell whether a quad is there; None if no plan can use it, so that nobody knows."""
+        routes = self._routes.get(quad.predicate, self._other_routes)
+        if routes is None:
+            return None
+        relations = routes.get(quad.graph_name)
+        if relations is None:
+            relations = self._relations(quad.predicate, quad.graph_name)
+        subject, object_ = self._known(quad.subject), self._known(quad.object)
+        concerned = [one for one in relations if one.admits(subject, object_)]
+        if not concerned:
+            return None
+        graph = quad.graph_name
+        name = 0 if isinstance(graph, DefaultGraph) else self._known(graph)
+        return concerned[0].holds((subject, self._known(quad.predicate), object_, name))
+
+    def _known(self, term: Term) -> int:
+        return self.dictionary.ids.get(term, -1)
+
+    # -- routes
+
+    def _relations(self, predicate: Term, graph: GraphName) -> tuple[Relation, ...]:
+        """List the relations that hold quads of a predicate in a graph."""
+        wanted = (self._known(predicate), 0)
+        contexts = {context for context, _ in self.relations if self._is_in(graph, context)}
+        keys = [(context, one) for context in contexts for one in wanted]
+        return tuple(self.relations[key] for key in keys if key in self.relations)
+
+    def _is_in(self, graph: GraphName, context: ContextKey) -> bool:
+        if isinstance(graph, DefaultGraph):
+            return context == _DEFAULT
+        name = self._known(graph)
+        match context:
+            case ("one", one):
+                return one == name
+            case ("each", None):
+                return True
+            case ("each" | "merge", frozenset(names)):
+                return name in names
+            case _:
+                return False
+
+    def _reroute(self) -> None:
+        """Forget which relations a quad belongs to; it is worked out again when one comes."""
+        terms = self.dictionary.terms
+        self._routes = {terms[predicate]: {} for _, predicate in self.relations if predicate}
+        self._other_routes = {} if any(not predicate for _, predicate in self.relations) else None
+
+    # -- plans come and go
+
+    def context_key(self, context: Context) -> ContextKey:
+        """Return the name under which the relations of a context are kept."""
+        encode = self.dictionary.encode
+        match context:
+            case DefaultGraph():
+                return _DEFAULT
+            case NamedNode() | BlankNode():
+                return ("one", encode(context))
+            case EachGraph(_, among):
+                return ("each", None if among is None else frozenset(map(encode, among)))
+            case Merge(graphs):
+                return ("merge", frozenset(map(encode, graphs)))
+
+    def relation(self, context: ContextKey, predicate: int) -> Relation:
+        """Return a relation, made if need be; predicate 0 is any. Somebody must `subscribe` to it."""
+        key = (context, predicate)
+        if key not in self.relations:
+            self.relations[key] = MergedRelation(key) if context[0] == "merge" else Relation(key)
+            self._reroute()
+        return self.relations[key]
+
+    def subscribe(self, subscription: Subscription) -> None:
+        """Let a leaf have quads and their changes; `fill` gets those that are there already."""
+        relation, cover = subscription.relation, subscription.cover
+        relation.hold()
+        if not relation.covered(cover):
+            self._missing.append((relation, cover))
+        relation.covers[cover] += 1
+        if subscription.entry is not None:
+            relation.entries.setdefault(cover, []).append(subscription.entry)
+
+    def cancel(self, subscription: Subscription) -> None:
+        """End a subscription, and drop what nobody else uses."""
+        relation, cover = subscription.relation, subscription.cover
+        if subscription.entry is not None:
+            entries = relation.entries[cover]
+            entries.remove(subscription.entry)
+            if not entries:
+                del relation.entries[cover]
+        relation.covers[cover] -= 1
+        if relation.covers[cover]:
+            return
+        del relation.covers[cover]
+        if not relation.covers:
+            del self.relations[relation.key]
+            self._reroute()
+        elif EVERYTHING not in relation.covers:
+            relation.prune()
+
+    def forget_missing(self) -> None:
+        """Forget what subscriptions miss that were cancelled before they were filled."""
+        self._missing = []
+
+    def fill(self) -> None:
+        """Fetch what new subscriptions miss: from relations that have it, else from the source."""
+        missing, self._missing = self._missing, []
+        if not self.has_seen_data:
+            return
+        needed = []
+        unfilled = {relation for relation, _ in missing}
+        for relation, cover in missing:
+            known = self._covering(relation, cover, unfilled)
+            if known is None:
+                needed.append((relation, cover))
+            else:
+                _take(relation, cover, list(known))
+        if needed:
+            self._fetch(needed)
+
+    def _covering(self, relation: Relation, cover: Cover, unfilled: set[Relation]) -> Iterator[Ids] | None:
+        """Find a relation that holds all quads of another one."""
+        context, predicate = relation.key
+        wider = [context]
+        if context[0] == "one":
+            wider += [one for one, _ in self.relations if one[0] == "each" and (one[1] is None or context[1] in one[1])]  # type: ignore[operator]
+        for one in wider:
+            for candidate in ((one, predicate), (one, 0)):
+                found = self.relations.get(candidate)
+                if found is None or found is relation or found in unfilled or not found.covered(cover):
+                    continue
+                return _selected(found, context, predicate)
+        return None
+
+    def _fetch(self, needed: list[tuple[Relation, Cover]]) -> None:
+        if self.source is None:
+            raise UsageError(
+                "this query needs quads that the engine has not kept",
+                hint="register queries before the first change, or give the engine a source of the present quads.",
+            )
+        wanted: dict[Relation, list[Cover]] = {}
+        for relation, cover in needed:
+            wanted.setdefault(relation, []).append(cover)
+        encode = self.dictionary.encode
+        for quad in self.source():
+            for relation in self._relations(quad.predicate, quad.graph_name):
+                for cover in wanted.get(relation, ()):
+                    subject, object_ = self._known(quad.subject), self._known(quad.object)
+                    if cover[0] in (0, subject) and cover[1] in (0, object_):
+                        graph = quad.graph_name
+                        name = 0 if isinstance(graph, DefaultGraph) else encode(graph)
+                        relation.insert((encode(quad.subject), encode(quad.predicate), encode(quad.object), name))
+
+
+def _selected(found: Relation, context: ContextKey, predicate: int) -> Iterator[Ids]:
+    quads = found.sources() if isinstance(found, MergedRelation) else found.quads()
+    if context[0] == "one" and found.key[0][0] == "each" and "g" in found.indexes:
+        index = found.indexes["g"].get(context[1], ())
+        wide = found.wide.replace("g", "")
+        quads = (
+            (value[0], found.key[1] or value[wide.index("p")], value[1], context[1])  # type: ignore[misc]
+            for value in index
+        )
+    for quad in quads:
+        if (not predicate or quad[1] == predicate) and (context[0] != "one" or quad[3] == context[1]):
+            yield quad
+
+
+def _take(relation: Relation, cover: Cover, quads: list[Ids]) -> None:
+    for quad in quads:
+        if cover[0] in (0, quad[0]) and cover[1] in (0, quad[2]):
+            relation.insert(quad)

@@ -1,0 +1,1 @@
+"""Plans of delta operators: what both engines execute."""
