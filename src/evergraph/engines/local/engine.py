@@ -108,10 +108,10 @@ class LocalEngine:
         self._views: dict[View, None] = {}
         self._dirty: dict[View, None] = {}
 
-    def register(self, query: Query | str, *, limit: int | None = None) -> View:
+    def register(self, query: Query | str, *, limit: int | None = None, base: str = "") -> View:
         """Start to maintain a query. Raises `UnsupportedQuery` for what no engine could maintain."""
         if isinstance(query, str):
-            query = parse_query(query)
+            query = parse_query(query, base)
         refuse_unmaintainable(query.pattern)
         dictionary = self._store.dictionary
         view = View(query, dictionary)
