@@ -56,6 +56,11 @@ def skolemise_quad(quad: Quad) -> Quad:
     return Quad(subject, quad.predicate, skolemise(quad.object), graph)
 
 
+def term_text(term: Term) -> str:
+    """Write a term as N-Triples does. Of a triple term, ``str`` writes a bare triple."""
+    return f"<<( {term} )>>" if isinstance(term, Triple) else str(term)
+
+
 def sorted_quads(quads: Iterable[Quad]) -> list[Quad]:
     """Order quads by their N-Quads text: the order of every output that people compare."""
     return sorted(quads, key=str)
@@ -79,4 +84,5 @@ __all__ = [
     "skolemise",
     "skolemise_quad",
     "sorted_quads",
+    "term_text",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
 from evergraph.gate.extract import Effect
-from evergraph.terms import DEFAULT_GRAPH, NamedNode, Quad, Term, quad_has_blank_node
+from evergraph.terms import DEFAULT_GRAPH, NamedNode, Quad, Term, quad_has_blank_node, term_text
 
 Functions = dict[NamedNode, Callable[..., Term | None]]
 """Custom functions, as pyoxigraph takes them."""
@@ -20,7 +20,7 @@ def data_row(quad: Quad, value: str) -> str:
 
 def data_block(quads: Iterable[Quad]) -> str:
     """Write quads without blank nodes as the body of a DATA operation."""
-    return " ".join(data_row(quad, str(quad.object)) for quad in quads)
+    return " ".join(data_row(quad, term_text(quad.object)) for quad in quads)
 
 
 def chunks(texts: Iterable[str], most: int, size: int) -> Iterator[list[str]]:
