@@ -1,0 +1,199 @@
+"""The joins of a connected part as Python source: one function for each triple pattern that a changed quad may match.
+
+Rule (multilinear): ``Δ = Σᵢ P₁' ⋈ … ⋈ Pᵢ₋₁' ⋈ ΔPᵢ ⋈ Pᵢ₊₁ ⋈ … ⋈ Pₙ``. The quad is in the tables while the functions run,
+for insertion and deletion alike; for the patterns after *i* it does not count, so that a solution that uses the quad in
+several places is found once. The function of the last pattern therefore leaves nothing out: run for every quad of its
+table, it finds all answers.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from evergraph.engines.local.continuous.joins import JoinPattern, Slot, Step, join_order
+
+MAX_DEPTH = 15
+"""Python nests at most 20 blocks; beyond this depth, another function goes on."""
+
+Access: TypeAlias = tuple[int, str]
+"""The index of a table by some columns."""
+
+
+class Code:
+    """Compiled joins.
+
+    ``make(indexes, constants, out)`` returns the functions of all patterns and the one of all answers.
+    """
+
+    __slots__ = ("accesses", "make", "source")
+
+    def __init__(self, patterns: Sequence[JoinPattern], variables: int) -> None:
+        writer = _Writer(patterns, variables)
+        self.source = writer.source()
+        self.accesses = tuple(writer.accesses)
+        space: dict[str, Any] = {"meet": meet}
+        exec(compile(self.source, "<joins>", "exec"), space)
+        self.make: Callable[..., Any] = space["make"]
+
+
+@lru_cache(maxsize=1024)
+def join_code(patterns: tuple[JoinPattern, ...], variables: int) -> Code:
+    """Compile the joins of patterns over that many variables; it depends on the shape alone, not on constants."""
+    return Code(patterns, variables)
+
+
+def meet(*found: Any) -> Any:
+    """Intersect what several indexes hold, each a set or one value, starting with the smallest."""
+    single = [one for one in found if one.__class__ is not set]
+    if single:
+        value = single[0]
+        held = all(value in one if one.__class__ is set else value == one for one in found)
+        return (value,) if held else ()
+    return set.intersection(*sorted(found, key=len))
+
+
+class _Writer:
+    def __init__(self, patterns: Sequence[JoinPattern], variables: int) -> None:
+        self.patterns = patterns
+        self.variables = variables
+        self.orders = [list(join_order(patterns, first)) for first in range(len(patterns))]
+        self.accesses: dict[Access, str] = {}
+        for first, steps in enumerate(self.orders):
+            self._collect(first, steps)
+        for pattern in patterns:
+            if not any(table == pattern.table for table, _ in self.accesses):
+                self._access(pattern.table, pattern.columns[:1] if len(pattern.columns) > 1 else "")
+        self.lines: list[str] = []
+
+    def _collect(self, first: int, steps: list[Step]) -> None:
+        """Ask for the indexes of all steps but tests, which take any."""
+        bound = {slot for slot in self.patterns[first].slots if slot >= 0}
+        for step in steps:
+            for pattern in (self.patterns[number] for number in step.patterns):
+                if pattern.open(bound):
+                    self._access(pattern.table, pattern.closed(bound))
+            bound.update(slot for number in step.patterns for slot in self.patterns[number].slots if slot >= 0)
+
+    def _access(self, table: int, columns: str) -> str:
+        return self.accesses.setdefault((table, columns), f"i{len(self.accesses)}")
+
+    def source(self) -> str:
+        last = len(self.patterns) - 1
+        for first in range(last + 1):
+            _Function(self, first, f"delta{first}", "w", skips=True).write()
+        _Function(self, last, "full", "None", skips=False).write()
+        constants = sorted({slot for pattern in self.patterns for slot in pattern.slots if slot < 0})
+        head = ["def make(indexes, constants, out):", " get = out.get"]
+        head += [f" {name} = indexes[{number}]" for number, name in enumerate(self.accesses.values())]
+        head += [f" c{-slot} = constants[{-slot - 1}]" for slot in constants]
+        names = "".join(f"delta{first}, " for first in range(last + 1))
+        return "\n".join([*head, *self.lines, f" return ({names}), full", ""])
+
+
+class _Function:
+    """Writes the function of one pattern; without a weight it yields rows instead of adding them to ``out``."""
+
+    def __init__(self, writer: _Writer, first: int, name: str, weight: str, *, skips: bool) -> None:
+        self.writer, self.first, self.name, self.skips = writer, first, name, skips
+        self.yields = weight == "None"
+        self.names: dict[Slot, str] = {}
+        for column in writer.patterns[first].columns:
+            self.names[writer.patterns[first].slot(column)] = column
+        self.depth, self.part = 0, 0
+
+    def write(self) -> None:
+        self._head()
+        for step in self.writer.orders[self.first]:
+            if self.depth >= MAX_DEPTH:
+                self._continue()
+            if step.variable is not None:
+                self._intersect(step)
+            elif self.writer.patterns[step.patterns[0]].open(self.names):
+                self._scan(self.writer.patterns[step.patterns[0]])
+            else:
+                self._test(self.writer.patterns[step.patterns[0]])
+            for number in step.patterns:
+                if self.skips and number > self.first:
+                    self._skip(self.writer.patterns[number])
+        row = "".join(f"{self.names[slot]}, " for slot in range(self.writer.variables))
+        if self.yields:
+            self._line(f"yield ({row})")
+        else:
+            self._line(f"r = ({row})")
+            self._line("n = get(r, 0) + w")
+            self._line("if n: out[r] = n")
+            self._line("else: del out[r]")
+
+    def _line(self, text: str) -> None:
+        self.writer.lines.append(" " * (2 + self.depth) + text)
+
+    def _signature(self) -> str:
+        loops = [name for name in self.names.values() if name not in ("s", "p", "o", "g")]
+        name = f"{self.name}_{self.part}" if self.part else self.name
+        return f"{name}({', '.join(['s', 'p', 'o', 'g', 'w', *loops])})"
+
+    def _head(self) -> None:
+        self.depth = 0
+        self.writer.lines.append(f" def {self._signature()}:")
+
+    def _continue(self) -> None:
+        self.part += 1
+        self._line(("yield from " if self.yields else "") + self._signature())
+        self._head()
+
+    @property
+    def _leave(self) -> str:
+        return "continue" if self.depth else "return"
+
+    def _key(self, pattern: JoinPattern, columns: str) -> str:
+        names = [self.names[pattern.slot(column)] for column in columns]
+        return names[0] if len(names) == 1 else f"({', '.join(names)})"
+
+    def _found(self, pattern: JoinPattern, closed: str) -> str:
+        index = self.writer.accesses[pattern.table, closed]
+        return f"{index}.get({self._key(pattern, closed)})" if closed else index
+
+    def _test(self, pattern: JoinPattern) -> None:
+        columns = next(columns for table, columns in self.writer.accesses if table == pattern.table)
+        if not columns:
+            self._line(f"if {self._key(pattern, pattern.columns)} not in {self._found(pattern, '')}: {self._leave}")
+            return
+        others = "".join(column for column in pattern.columns if column not in columns)
+        self._line(f"t, x = {self._found(pattern, columns)}, {self._key(pattern, others)}")
+        self._line(f"if not (x in t if t.__class__ is set else x == t): {self._leave}")
+
+    def _intersect(self, step: Step) -> None:
+        patterns = [self.writer.patterns[number] for number in step.patterns]
+        found = [(f"t{number}", pattern.closed(self.names)) for number, pattern in enumerate(patterns)]
+        for (name, closed), pattern in zip(found, patterns, strict=True):
+            self._line(f"{name} = {self._found(pattern, closed)}")
+            self._line(f"if {name} is None: {self._leave}" if closed else f"if not {name}: {self._leave}")
+        assert step.variable is not None
+        self._loop(f"v{step.variable}", found[0][0] if len(found) == 1 else f"meet({', '.join(n for n, _ in found)})")
+        self.names[step.variable] = f"v{step.variable}"
+
+    def _loop(self, target: str, found: str) -> None:
+        if found.startswith("t"):
+            found = f"({found} if {found}.__class__ is set else ({found},))"
+        self._line(f"for {target} in {found}:")
+        self.depth += 1
+
+    def _scan(self, pattern: JoinPattern) -> None:
+        free = pattern.open(self.names)
+        self._line(f"t = {self._found(pattern, pattern.closed(self.names))}")
+        self._line(f"if t is None: {self._leave}")
+        targets = {pattern.slot(column): f"v{pattern.slot(column)}" for column in free}
+        self._loop(", ".join(targets.values()), "t")
+        self.names.update(targets)
+
+    def _skip(self, other: JoinPattern) -> None:
+        """Leave out the changed quad where it stands for a pattern after its own."""
+        tests = []
+        for column, mine, theirs in zip("spog", self.writer.patterns[self.first].slots, other.slots, strict=True):
+            if mine < 0 and theirs < 0 and mine != theirs:
+                return
+            name = f"c{-theirs}" if theirs < 0 else self.names[theirs]
+            if mine != theirs and name != column:
+                tests.append(f"{name} == {column}")
+        assert tests, "two patterns of a part are the same"
+        self._line(f"if {' and '.join(tests)}: {self._leave}")
