@@ -43,6 +43,20 @@ class _Projection:
     expressions: dict[Variable, Expression] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class _Modifiers:
+    """[18] SolutionModifier, without its group clause."""
+
+    having: list[Expression] = field(default_factory=list)
+    order: list[OrderCondition] = field(default_factory=list)
+    start: int = 0
+    length: int | None = None
+
+    @property
+    def slices(self) -> bool:
+        return self.start > 0 or self.length is not None
+
+
 class QueryGrammar(PatternGrammar):
     """Whole queries."""
 
@@ -159,44 +173,26 @@ class QueryGrammar(PatternGrammar):
         return rename(pattern, {variable: self.fresh(variable.value) for variable in hidden})
 
     def _modified(self, pattern: Pattern, projection: _Projection) -> Pattern:
-        """[18] SolutionModifier, and the trailing VALUES; fills in what ``*`` stands for."""
+        """Apply what comes after WHERE, in the order of 18.2.4; fills in what ``*`` stands for."""
         keys, pattern = self._group_clause(pattern)
-        having: list[Expression] = []
-        if self.accept("HAVING"):
-            having.append(self.constraint())
-            while self.at("(") or self.at_kind(Kind.IRIREF, Kind.PNAME) or self._at_built_in():
-                having.append(self.constraint())
-        order = self._order_clause()
-        start, length = self._limit_offset_clauses()
+        modifiers = self._modifiers()
         grouped = keys is not None or bool(self.aggregates)
         if grouped:
-            used = [*projection.expressions.values(), *having, *(one.expression for one in order)]
-            named = {*(keys or ()), *projection.expressions}
-            samples = self._samples(used, variables(pattern).possible - named)
-            projection.expressions = {v: rename_expression(e, samples) for v, e in projection.expressions.items()}
-            having = [rename_expression(one, samples) for one in having]
-            order = [OrderCondition(rename_expression(one.expression, samples), one.descending) for one in order]
-            pattern = self._grouped(pattern, tuple(keys or ()))
-        if having:
-            pattern = self.filtered(pattern, conjunction(*having))
+            pattern = self._grouped(pattern, tuple(keys or ()), projection, modifiers)
+        if modifiers.having:
+            pattern = self.filtered(pattern, conjunction(*modifiers.having))
         if self.accept("VALUES"):
             pattern = join(pattern, self.data_block())
         if not projection.variables:
             projection.variables = self._everything(pattern)
         for variable, expression in projection.expressions.items():
             pattern = self.extended(pattern, variable, expression)
-        kept = tuple(dict.fromkeys(projection.variables))
-        graph_by_graph = isinstance(self.graph, Variable) and (grouped or start > 0 or length is not None)
-        if isinstance(self.graph, Variable) and not graph_by_graph:
-            pattern, kept = self.in_graph(pattern), (*kept, self.graph)
-        if order:
-            pattern = OrderBy(pattern, tuple(order))
-        pattern = Project(pattern, kept)
-        if projection.modifier:
-            pattern = Distinct(pattern) if projection.modifier == "DISTINCT" else Reduced(pattern)
-        if start or length is not None:
-            pattern = Slice(pattern, start, length)
-        return Graph(self.graph, pattern) if graph_by_graph and isinstance(self.graph, Variable) else pattern
+        if not isinstance(self.graph, Variable):
+            return _projected(pattern, tuple(projection.variables), projection.modifier, modifiers)
+        if grouped or modifiers.slices:
+            return Graph(self.graph, _projected(pattern, tuple(projection.variables), projection.modifier, modifiers))
+        kept = (*projection.variables, self.graph)
+        return _projected(self.in_graph(pattern), kept, projection.modifier, modifiers)
 
     def _everything(self, pattern: Pattern) -> list[Variable]:
         """List what ``*`` stands for, in the order of the text."""
@@ -237,12 +233,35 @@ class QueryGrammar(PatternGrammar):
         sampled = sorted(outside & ungrouped, key=str)
         return {v: self.aggregate(Aggregate(AggregateFunction.SAMPLE, v)) for v in sampled}
 
-    def _grouped(self, pattern: Pattern, keys: tuple[Variable, ...]) -> Pattern:
-        counts_rows = any(one.distinct and one.expression is None for one in self.aggregates)
-        if counts_rows:
+    def _grouped(
+        self, pattern: Pattern, keys: tuple[Variable, ...], projection: _Projection, modifiers: _Modifiers
+    ) -> Pattern:
+        """Group, and let the expressions after it see keys and aggregates only."""
+        used = [*projection.expressions.values(), *modifiers.having, *(one.expression for one in modifiers.order)]
+        samples = self._samples(used, variables(pattern).possible - {*keys, *projection.expressions})
+        projection.expressions = {v: rename_expression(one, samples) for v, one in projection.expressions.items()}
+        modifiers.having = [rename_expression(one, samples) for one in modifiers.having]
+        modifiers.order = [
+            OrderCondition(rename_expression(one.expression, samples), one.descending) for one in modifiers.order
+        ]
+        if any(one.distinct and one.expression is None for one in self.aggregates):
             # COUNT(DISTINCT *) counts solutions, and blank nodes of the query are not part of one.
             pattern = Project(pattern, tuple(sorted(variables(pattern).possible - self.generated, key=str)))
         return Group(pattern, keys, tuple((variable, aggregate) for aggregate, variable in self.aggregates.items()))
+
+    def _modifiers(self) -> _Modifiers:
+        """[18] SolutionModifier, after the group clause."""
+        modifiers = _Modifiers()
+        if self.accept("HAVING"):
+            modifiers.having.append(self.constraint())
+            while self._at_constraint():
+                modifiers.having.append(self.constraint())
+        modifiers.order = self._order_clause()
+        modifiers.start, modifiers.length = self._limit_offset_clauses()
+        return modifiers
+
+    def _at_constraint(self) -> bool:
+        return self.at("(") or self.at_kind(Kind.IRIREF, Kind.PNAME) or self._at_built_in()
 
     def _order_clause(self) -> list[OrderCondition]:
         """[23] OrderClause."""
@@ -255,7 +274,7 @@ class QueryGrammar(PatternGrammar):
                 conditions.append(OrderCondition(self.bracketted_expression(), word == "DESC"))
             elif self.at_kind(Kind.VAR):
                 conditions.append(OrderCondition(self.variable()))
-            elif self.at("(") or self.at_kind(Kind.IRIREF, Kind.PNAME) or self._at_built_in():
+            elif self._at_constraint():
                 conditions.append(OrderCondition(self.constraint()))
             else:
                 return conditions
@@ -272,3 +291,12 @@ class QueryGrammar(PatternGrammar):
             else:
                 start = number
         return start, length
+
+
+def _projected(pattern: Pattern, kept: tuple[Variable, ...], modifier: str, modifiers: _Modifiers) -> Pattern:
+    if modifiers.order:
+        pattern = OrderBy(pattern, tuple(modifiers.order))
+    pattern = Project(pattern, tuple(dict.fromkeys(kept)))
+    if modifier:
+        pattern = Distinct(pattern) if modifier == "DISTINCT" else Reduced(pattern)
+    return Slice(pattern, modifiers.start, modifiers.length) if modifiers.slices else pattern
