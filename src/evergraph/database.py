@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias
 from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Triple
 
 from evergraph.delta import Change, Request
+from evergraph.engines.local.engine import LocalEngine, View
 from evergraph.errors import ReadOnly, StoreError, UpdateFailed, UsageError
 from evergraph.fifo import FifoLock
 from evergraph.gate.embedded import EmbeddedDataset
@@ -22,7 +23,9 @@ from evergraph.gate.request import parse_update
 from evergraph.gate.transaction import Dataset, Transaction
 from evergraph.log import ChangeLog
 from evergraph.rdfio import read_quads
+from evergraph.sparql.parser import parse_query
 from evergraph.terms import DEFAULT_GRAPH, GraphName, NamedNode, Quad
+from evergraph.views.queries import StandingQuery, Step
 
 QueryResult: TypeAlias = QuerySolutions | QueryBoolean | QueryTriples | list[Triple]
 
@@ -65,6 +68,8 @@ class Database:
         self._turn = FifoLock()
         self._visible = Lock()
         self._sequence = log.last if log else 0
+        self._engine: LocalEngine | None = None
+        self._watching: dict[View, StandingQuery] = {}
 
     @property
     def sequence(self) -> int:
@@ -115,6 +120,30 @@ class Database:
             graphs = [self._dataset.graph(name) for name in names]
         return chain.from_iterable(graphs)
 
+    def watch(self, text: str, *, limit: int | None = None, backlog: int = 10_000) -> StandingQuery:
+        """Register a standing query: its result is kept up to date from now on.
+
+        :param limit: how many entries of state the query may need; one that needs more fails, and the others go on.
+        :param backlog: how many steps to keep for a slow reader before they are put together.
+        """
+        query = parse_query(text)
+        with self._turn:
+            if self._engine is None:
+                self._engine = LocalEngine(self.quads)
+            view = self._engine.register(query, limit=limit)
+            standing = StandingQuery(view, self._sequence, backlog=backlog)
+            self._watching[view] = standing
+        return standing
+
+    def unwatch(self, standing: StandingQuery) -> None:
+        """Stop to maintain a standing query, and drop what only it needs."""
+        with self._turn:
+            for view in [view for view, one in self._watching.items() if one is standing]:
+                del self._watching[view]
+                assert self._engine is not None
+                self._engine.remove(view)
+        standing.close()
+
     def changes(self, after: int = 0) -> Iterator[Change]:
         """Read the log from any sequence number on."""
         if self._log is None:
@@ -153,7 +182,14 @@ class Database:
                 raise
             self._sequence = change.sequence
             self._dataset.settle(change.sequence)
+            self._notify(change)
             return change
+
+    def _notify(self, change: Change) -> None:
+        if self._engine is None or not change:
+            return
+        for step in self._engine.apply(change.delta):
+            self._watching[step.view].push(Step(change.sequence, step.added, step.removed))
 
     def _commit(self, transaction: Transaction, change: Change) -> None:
         """Log first where writes are atomic: after a crash the log completes them. Else log what is safely written."""

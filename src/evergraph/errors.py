@@ -32,12 +32,17 @@ class SyntaxProblem(EvergraphError):
     def __init__(
         self, message: str, *, where: str = "", line: int = 0, column: int = 0, text: str = "", hint: str = ""
     ) -> None:
+        self.problem = message
         self.where = where
         self.line = line
         self.column = column
         place = ":".join(str(part) for part in (where, line, column) if part)
         message = f"{place}: {message}" if place else message
         super().__init__(message + _excerpt(text, line, column), hint=hint)
+
+    def at(self, where: str, text: str) -> "SyntaxProblem":
+        """Return the same problem with the name of the text, and the line that it is about."""
+        return SyntaxProblem(self.problem, where=where, line=self.line, column=self.column, text=text, hint=self.hint)
 
 
 def _excerpt(text: str, line: int, column: int, width: int = 100) -> str:

@@ -8,9 +8,11 @@ import typer
 import evergraph
 from evergraph.cli.apply import apply
 from evergraph.cli.bench import bench
+from evergraph.cli.check import check
 from evergraph.cli.demo import demo
 from evergraph.cli.log import log
 from evergraph.cli.query import query
+from evergraph.cli.watch import watch
 from evergraph.errors import EvergraphError, UsageError
 
 app = typer.Typer(
@@ -22,6 +24,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(apply)
+app.command()(watch)
+app.command()(check)
 app.command()(query)
 app.command()(log)
 app.command()(demo)

@@ -1,0 +1,92 @@
+"""``evergraph watch``: maintain a standing query over a change source."""
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evergraph.cli.inputs import base_iri, display_name, read_text
+from evergraph.cli.progress import progress
+from evergraph.delta import Bag, Request
+from evergraph.engines.local.engine import LocalEngine
+from evergraph.errors import SyntaxProblem, UsageError
+from evergraph.rdfio import read_quads
+from evergraph.sources import open_source
+from evergraph.sparql.algebra import Query
+from evergraph.sparql.parser import parse_query
+from evergraph.views.queries import Step, json_step
+
+
+class Engine(StrEnum):
+    """Where a view is maintained."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+QueryFile = Annotated[str, typer.Argument(metavar="QUERY.rq", help="A SPARQL query; - is standard input.")]
+Changes = Annotated[Path, typer.Option(metavar="PATH", help="A change source: changeset folder, RDF Patch, versions.")]
+Init = Annotated[list[Path] | None, typer.Option(metavar="DATA", help="RDF files to begin with; may be repeated.")]
+EngineOption = Annotated[Engine, typer.Option("--engine", help="Where to maintain the view.")]
+Limit = Annotated[
+    int | None, typer.Option(metavar="N", help="Entries of state that the view may need before it is given up.")
+]
+
+
+def watch(
+    query: QueryFile,
+    changes: Changes,
+    init: Init = None,
+    engine: EngineOption = Engine.LOCAL,
+    limit: Limit = None,
+) -> None:
+    """Maintain a standing query over a change source.
+
+    Prints one line of JSON for the initial result (sequence 0) and one for every change that has an effect on it:
+    `{"sequence":n,"added":RESULT,"removed":RESULT}`, where RESULT is SPARQL results JSON for SELECT and ASK, and a list
+    of N-Triples for CONSTRUCT and DESCRIBE. The sum of the lines is the result at any time.
+
+    **Examples**
+
+    `evergraph watch people.rq --changes changesets/`
+
+    `evergraph watch people.rq --init dump.nt.gz --changes history.rdfp | jq .added`
+    """
+    if engine is Engine.SPARK:
+        raise UsageError("standing queries run on the local engine only, so far", hint="leave --engine out")
+    parsed = load_query(query)
+    local = LocalEngine()
+    view = local.register(parsed, limit=limit)
+    local.apply_request(initial_data(init))
+
+    def tell(step: Step) -> None:
+        sys.stdout.write(
+            json.dumps(json_step(parsed, step, view.variables), ensure_ascii=False, separators=(",", ":")) + "\n"
+        )
+        sys.stdout.flush()
+
+    tell(Step(0, view.result(), Bag()))
+    with progress("changes followed") as step_done:
+        for change in open_source(changes).changes():
+            for effect in local.apply_request(change.request):
+                tell(Step(change.sequence, effect.added, effect.removed))
+            if view.failed:
+                raise view.failed
+            step_done()
+
+
+def load_query(name: str) -> Query:
+    """Read and parse a query; errors name the file."""
+    text = read_text(name)
+    try:
+        return parse_query(text, base_iri(name))
+    except SyntaxProblem as error:
+        raise error.at(display_name(name), text) from None
+
+
+def initial_data(paths: list[Path] | None) -> Request:
+    """Read what a view begins with."""
+    return Request(added=frozenset(quad for path in paths or () for quad in read_quads(path)))
