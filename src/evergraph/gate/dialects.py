@@ -24,6 +24,8 @@ class Dialect:
     name: str
     read_rows: int = 256
     """How many quads one request checks."""
+    connections: int = 4
+    """How many requests check at the same time. (On Virtuoso, checks that meet new terms deadlock each other.)"""
     long_value: int = 4_096
     """How many characters a term may have to be checked together with others."""
     write_quads: int = 10_000
@@ -81,6 +83,7 @@ FUSEKI = Dialect("Apache Jena Fuseki")
 VIRTUOSO = Dialect(
     "Virtuoso",
     read_rows=128,
+    connections=1,
     long_value=1_000,
     write_quads=1_000,
     write_operations=50,

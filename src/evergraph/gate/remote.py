@@ -29,8 +29,6 @@ from evergraph.terms import (
     skolemise_quad,
 )
 
-_CONNECTIONS = 4
-
 
 class RemoteDataset:
     """An endpoint behind the gate.
@@ -78,7 +76,7 @@ class RemoteDataset:
         checks += [partial(self._present_alone, quad) for quad, length in rows if length > limits.long_value]
         if len(checks) < 2:
             return {quad for check in checks for quad in check()}
-        with ThreadPoolExecutor(_CONNECTIONS) as pool:
+        with ThreadPoolExecutor(limits.connections) as pool:
             return set(chain.from_iterable(pool.map(lambda check: check(), checks)))
 
     def _present(self, quads: list[Quad]) -> list[Quad]:
