@@ -1,10 +1,11 @@
 """The local engine: standing queries in one process."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from evergraph.delta import Bag, Delta, Request
 from evergraph.engines.local.build import PlanCircuit, Workshop
-from evergraph.engines.local.dictionary import Dictionary, ZSet, add
+from evergraph.engines.local.dictionary import Dictionary, ZSet
 from evergraph.engines.local.forms import AskOperator, DescribeOperator, TemplateOperator, described_triples
 from evergraph.engines.local.operators import Budget, DistinctOperator
 from evergraph.engines.local.store import Source, Store
@@ -54,10 +55,14 @@ class View:
 
     def refresh(self) -> ZSet:
         """Bring the result up to date; return its change."""
-        delta = self.circuit.pull()
+        delta = self.circuit.root.pull()
         result = self._result
         for row, weight in delta.items():
-            add(result, row, weight)
+            total = result.get(row, 0) + weight
+            if total:
+                result[row] = total
+            else:
+                del result[row]
         return delta
 
     def fail(self, error: EvergraphError) -> None:
@@ -118,7 +123,7 @@ class LocalEngine:
         lowering = Lowering(query.dataset)
         workshop = Workshop(self._store, Environment(), lowering, Budget(DEFAULT_LIMIT if limit is None else limit))
         view.plan = lower_query(query, lowering)
-        view.circuit = PlanCircuit(workshop, lambda: self._dirty.__setitem__(view, None))
+        view.circuit = PlanCircuit(workshop, partial(self._dirty.__setitem__, view, None))
         try:
             _build(query, view.plan, lowering, view.circuit)
             view.circuit.start()
@@ -170,11 +175,13 @@ class LocalEngine:
 
     def _refresh(self) -> list[ViewChange]:
         store = self._store
-        touched, store.touched = store.touched, {}
+        touched = store.touched
         for leaf in touched:
             if leaf.pending:
                 leaf.touch()
-        dirty, self._dirty = self._dirty, {}
+        touched.clear()
+        dirty = list(self._dirty)
+        self._dirty.clear()
         changes = []
         for view in dirty:
             try:

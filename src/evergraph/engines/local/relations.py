@@ -76,6 +76,39 @@ class Relation:
 
     # -- what is there
 
+    def is_simple(self) -> bool:
+        """Tell whether the relation has two columns, and all of its quads are wanted, and told of."""
+        return self.wide == "so" and list(self.covers) == [EVERYTHING] == list(self.entries)
+
+    def link(self, subject: int, object_: int) -> None:
+        """Add a quad to a simple relation."""
+        indexes = self.indexes
+        index = indexes.get("s")
+        if index is not None:
+            found = index.get(subject)
+            if found is None:
+                index[subject] = {object_}
+            else:
+                found.add(object_)
+        index = indexes.get("o")
+        if index is not None:
+            found = index.get(object_)
+            if found is None:
+                index[object_] = {subject}
+            else:
+                found.add(subject)
+
+    def unlink(self, subject: int, object_: int) -> None:
+        """Take a quad out of a simple relation."""
+        indexes = self.indexes
+        for columns, key, value in (("s", subject, object_), ("o", object_, subject)):
+            index = indexes.get(columns)
+            if index is not None:
+                found = index[key]
+                found.discard(value)
+                if not found:
+                    del index[key]
+
     def insert(self, quad: Ids) -> bool:
         """Add a quad to all indexes; False if that changes nothing, which an exact delta never does."""
         for columns, index in self.indexes.items():
@@ -158,6 +191,10 @@ class MergedRelation(Relation):
     def __init__(self, key: RelationKey) -> None:
         super().__init__(key)
         self._graphs: dict[Row, set[int]] = {}
+
+    def is_simple(self) -> bool:
+        """Not so: a triple may be in several graphs."""
+        return False
 
     def insert(self, quad: Ids) -> bool:
         """Add a quad; False if another graph of the merge has the triple already."""

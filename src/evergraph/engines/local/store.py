@@ -1,5 +1,6 @@
 """All relations of an engine, and the router: which relations, and which patterns, a changed quad concerns."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -34,18 +35,30 @@ class Subscription:
     entry: Entry | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where quads of one predicate in one graph go. ``only`` is set where they all go to one simple relation."""
+
+    relations: tuple[Relation, ...]
+    only: Relation | None
+    predicate: int
+    graph: int
+
+
 class Store:
     """Quads that some plan can use, in relations that plans share."""
 
     def __init__(self, source: Source | None = None) -> None:
         self.dictionary = Dictionary()
+        self._ids = self.dictionary.ids
         self.relations: dict[RelationKey, Relation] = {}
         self.source = source
         self.has_seen_data = source is not None
         self.touched: dict[Leaf, None] = {}
+        self._by_predicate: Counter[int] = Counter()
         self._missing: list[tuple[Relation, Cover]] = []
-        self._routes: dict[object, dict[GraphName, tuple[Relation, ...]]] = {}
-        self._other_routes: dict[GraphName, tuple[Relation, ...]] | None = None
+        self._routes: dict[object, dict[GraphName, Route]] = {}
+        self._other_routes: dict[GraphName, Route] | None = None
 
     # -- changes
 
@@ -55,21 +68,40 @@ class Store:
         if routes is None:
             return
         graph = quad.graph_name
-        relations = routes.get(graph)
-        if relations is None:
-            relations = routes[graph] = self._relations(quad.predicate, graph)
-        ids = self.dictionary.ids
-        subject, object_ = ids.get(quad.subject), ids.get(quad.object)
-        concerned = [one for one in relations if one.admits(subject or -1, object_ or -1)]
-        if not concerned:
+        route = routes.get(graph)
+        if route is None:
+            route = routes[graph] = self._route(quad.predicate, graph)
+        relation = route.only
+        if relation is None:
+            self._change(quad, weight, route.relations)
             return
-        encode = self.dictionary.encode
+        # The usual case, spelled out: one relation of which all quads are wanted.
+        ids = self._ids
+        term = quad.subject
+        subject = ids.get(term)
         if subject is None:
-            subject = encode(quad.subject)
+            subject = self.dictionary.encode(term)
+        value = quad.object
+        object_ = ids.get(value)
         if object_ is None:
-            object_ = encode(quad.object)
-        name = 0 if isinstance(graph, DefaultGraph) else encode(graph)
-        self._apply(concerned, (subject, encode(quad.predicate), object_, name), weight)
+            object_ = self.dictionary.encode(value)
+        if weight > 0:
+            relation.link(subject, object_)
+        touched = self.touched
+        for run, leaf in relation.entries[EVERYTHING]:
+            run(subject, route.predicate, object_, route.graph, weight)
+            touched[leaf] = None
+        if weight < 0:
+            relation.unlink(subject, object_)
+
+    def _change(self, quad: Quad, weight: int, relations: tuple[Relation, ...]) -> None:
+        subject, object_ = self._known(quad.subject), self._known(quad.object)
+        concerned = [one for one in relations if one.admits(subject, object_)]
+        if concerned:
+            encode = self.dictionary.encode
+            graph = quad.graph_name
+            name = 0 if isinstance(graph, DefaultGraph) else encode(graph)
+            self._apply(concerned, (encode(quad.subject), encode(quad.predicate), encode(quad.object), name), weight)
 
     def _apply(self, relations: list[Relation], ids: Ids, weight: int) -> None:
         """Let the patterns see the quad while it is in the indexes: after an insertion, before a deletion."""
@@ -92,9 +124,7 @@ class Store:
         routes = self._routes.get(quad.predicate, self._other_routes)
         if routes is None:
             return None
-        relations = routes.get(quad.graph_name)
-        if relations is None:
-            relations = self._relations(quad.predicate, quad.graph_name)
+        relations = self._route(quad.predicate, quad.graph_name).relations
         subject, object_ = self._known(quad.subject), self._known(quad.object)
         concerned = [one for one in relations if one.admits(subject, object_)]
         if not concerned:
@@ -108,12 +138,15 @@ class Store:
 
     # -- routes
 
-    def _relations(self, predicate: Term, graph: GraphName) -> tuple[Relation, ...]:
-        """List the relations that hold quads of a predicate in a graph."""
+    def _route(self, predicate: NamedNode, graph: GraphName) -> Route:
+        """Find the relations that hold quads of a predicate in a graph."""
         wanted = (self._known(predicate), 0)
         contexts = {context for context, _ in self.relations if self._is_in(graph, context)}
         keys = [(context, one) for context in contexts for one in wanted]
-        return tuple(self.relations[key] for key in keys if key in self.relations)
+        relations = tuple(self.relations[key] for key in keys if key in self.relations)
+        only = relations[0] if len(relations) == 1 and relations[0].is_simple() else None
+        name = 0 if isinstance(graph, DefaultGraph) else self._known(graph)
+        return Route(relations, only, self._known(predicate), name)
 
     def _is_in(self, graph: GraphName, context: ContextKey) -> bool:
         if isinstance(graph, DefaultGraph):
@@ -129,11 +162,18 @@ class Store:
             case _:
                 return False
 
-    def _reroute(self) -> None:
-        """Forget which relations a quad belongs to; it is worked out again when one comes."""
-        terms = self.dictionary.terms
-        self._routes = {terms[predicate]: {} for _, predicate in self.relations if predicate}
-        self._other_routes = {} if any(not predicate for _, predicate in self.relations) else None
+    def _reroute(self, predicate: int) -> None:
+        """Forget where quads of a predicate, or of any, go; it is worked out again when one comes."""
+        if predicate:
+            term = self.dictionary.terms[predicate]
+            if self._by_predicate[predicate]:
+                self._routes[term] = {}
+            else:
+                self._routes.pop(term, None)
+            return
+        for routes in self._routes.values():
+            routes.clear()
+        self._other_routes = {} if self._by_predicate[0] else None
 
     # -- plans come and go
 
@@ -155,7 +195,7 @@ class Store:
         key = (context, predicate)
         if key not in self.relations:
             self.relations[key] = MergedRelation(key) if context[0] == "merge" else Relation(key)
-            self._reroute()
+            self._by_predicate[predicate] += 1
         return self.relations[key]
 
     def subscribe(self, subscription: Subscription) -> None:
@@ -165,6 +205,7 @@ class Store:
         if not relation.covered(cover):
             self._missing.append((relation, cover))
         relation.covers[cover] += 1
+        self._reroute(relation.key[1])
         if subscription.entry is not None:
             relation.entries.setdefault(cover, []).append(subscription.entry)
 
@@ -177,12 +218,15 @@ class Store:
             if not entries:
                 del relation.entries[cover]
         relation.covers[cover] -= 1
+        predicate = relation.key[1]
+        self._reroute(predicate)
         if relation.covers[cover]:
             return
         del relation.covers[cover]
         if not relation.covers:
             del self.relations[relation.key]
-            self._reroute()
+            self._by_predicate[predicate] -= 1
+            self._reroute(predicate)
         elif EVERYTHING not in relation.covers:
             relation.prune()
 
@@ -231,7 +275,13 @@ class Store:
             wanted.setdefault(relation, []).append(cover)
         encode = self.dictionary.encode
         for quad in self.source():
-            for relation in self._relations(quad.predicate, quad.graph_name):
+            routes = self._routes.get(quad.predicate, self._other_routes)
+            if routes is None:
+                continue
+            route = routes.get(quad.graph_name)
+            if route is None:
+                route = routes[quad.graph_name] = self._route(quad.predicate, quad.graph_name)
+            for relation in route.relations:
                 for cover in wanted.get(relation, ()):
                     subject, object_ = self._known(quad.subject), self._known(quad.object)
                     if cover[0] in (0, subject) and cover[1] in (0, object_):
