@@ -1,14 +1,28 @@
 """The connected parts of a pattern, over tables that they share."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import NamedTuple, TypeAlias
 
 from evergraph.engines.local.continuous.joins import JoinPattern
-from evergraph.engines.local.continuous.part import Encode, Members, Row, RowDelta, StateSize, Value, routed, take
+from evergraph.engines.local.continuous.part import (
+    Encode,
+    Match,
+    Members,
+    Routes,
+    Row,
+    RowDelta,
+    StateSize,
+    Value,
+    matcher,
+    take,
+)
 from evergraph.engines.local.continuous.source import join_code
-from evergraph.engines.local.continuous.tables import Signature, Table, columns_of, signature
+from evergraph.engines.local.continuous.tables import Signature, Table, columns_of, make_table, signature
 from evergraph.plan.continuous import Part, positions
 from evergraph.sparql.algebra import GraphContext, TriplePattern
+
+Join: TypeAlias = Callable[[Value, Value, Value, Value, int], None]
+"""Joins a quad that comes (1) or goes (-1) with the tables, and notes the answers that do so too."""
 
 
 class Component:
@@ -31,7 +45,7 @@ class Component:
         self._count = 0
         code = join_code(tuple(patterns), len(part.variables))
         indexes = [tables.tables[table].index(columns) for table, columns in code.accesses]
-        self.deltas: tuple[Callable[[Value, Value, Value, Value, int], None], ...]
+        self.deltas: tuple[Join, ...]
         self.deltas, self._full = code.make(indexes, constants, self._delta)
         self._last = tables.tables[patterns[-1].table]
 
@@ -52,6 +66,14 @@ class Component:
         return delta
 
 
+class TableInput(NamedTuple):
+    """A table, the test for its quads, and the joins of all triple patterns that it stands for."""
+
+    matches: Match
+    table: Table
+    joins: list[Join]
+
+
 class ConnectedMaintainer:
     """All connected parts of a pattern.
 
@@ -61,18 +83,18 @@ class ConnectedMaintainer:
     answers.
     """
 
-    __slots__ = ("_entries", "_numbers", "_routes", "_work", "components", "tables")
+    __slots__ = ("_entries", "_inputs", "_numbers", "components", "tables")
 
     def __init__(self, parts: Sequence[Part], encode: Encode) -> None:
         triples = {signature(triple): triple for part in parts for triple in part.triples}
         self._numbers: dict[Signature, int] = {one: number for number, one in enumerate(triples)}
-        self._routes = routed(list(triples.values()), encode)
-        self.tables = [Table(triple, encode) for triple in triples.values()]
+        self.tables = [make_table(triple, encode) for triple in triples.values()]
         self.components = [Component(part, self, encode) for part in parts]
-        self._work: list[list[Callable[..., Any]]] = [[] for _ in self.tables]
+        inputs = [TableInput(matcher(triple, encode), self.tables[n], []) for n, triple in enumerate(triples.values())]
         for part, component in zip(parts, self.components, strict=True):
             for triple, delta in zip(part.triples, component.deltas, strict=True):
-                self._work[self.number(triple)].append(delta)
+                inputs[self.number(triple)].joins.append(delta)
+        self._inputs = Routes.make(list(zip(triples.values(), inputs, strict=True)), encode)
         self._entries = 0
 
     def number(self, triple: TriplePattern) -> int:
@@ -81,33 +103,38 @@ class ConnectedMaintainer:
 
     def insert(self, quad: Members) -> bool:
         """Take a quad in."""
-        tables = self.tables
-        matched = [number for number in self._routes.of(quad[1]) if tables[number].matches(*quad)]
-        if not matched or tables[matched[0]].holds(quad):
+        matched = self._matched(quad)
+        if not matched or not matched[0].table.insert(quad):
             return False
-        for number in matched:
-            tables[number].insert(quad)
-        self._join(matched, quad, 1)
+        for one in matched[1:]:
+            one.table.insert(quad)
+        _join(matched, quad, 1)
         self._entries += 1
         return True
 
     def delete(self, quad: Members) -> bool:
         """Take a quad out."""
-        tables = self.tables
-        matched = [number for number in self._routes.of(quad[1]) if tables[number].matches(*quad)]
-        if not matched or not tables[matched[0]].holds(quad):
+        matched = self._matched(quad)
+        if not matched or not matched[0].table.holds(quad):
             return False
-        self._join(matched, quad, -1)
-        for number in matched:
-            tables[number].delete(quad)
+        _join(matched, quad, -1)
+        for one in matched:
+            one.table.delete(quad)
         self._entries -= 1
         return True
 
-    def _join(self, matched: list[int], quad: Members, weight: int) -> None:
-        for number in matched:
-            for delta in self._work[number]:
-                delta(*quad, weight)
+    def _matched(self, quad: Members) -> "list[TableInput]":
+        s, p, o, g = quad
+        inputs = self._inputs
+        return [one for one in inputs.by_predicate.get(p, inputs.others) if one.matches(s, p, o, g)]
 
     def state(self) -> StateSize:
         """One entry for each quad."""
         return StateSize(self._entries, sum(table.bytes() for table in self.tables))
+
+
+def _join(matched: "list[TableInput]", quad: Members, weight: int) -> None:
+    s, p, o, g = quad
+    for one in matched:
+        for join in one.joins:
+            join(s, p, o, g, weight)

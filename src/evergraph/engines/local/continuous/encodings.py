@@ -97,16 +97,17 @@ class CountedIds:
 
     def _number(self, term: GraphContext) -> int:
         number = self._ids.get(term)
-        if number is None:
-            if self._free:
-                number = self._free.pop()
-                self._terms[number] = term
-            else:
-                number = len(self._terms)
-                self._terms.append(term)
-                self._counts.append(0)
-            self._ids[term] = number
-            self._unused.append(number)
+        if number is not None:
+            return number
+        if self._free:
+            number = self._free.pop()
+            self._terms[number] = term
+        else:
+            number = len(self._terms)
+            self._terms.append(term)
+            self._counts.append(0)
+        self._ids[term] = number
+        self._unused.append(number)
         return number
 
     def encode(self, quad: Quad) -> Members:
@@ -123,8 +124,11 @@ class CountedIds:
     def hold(self, quad: Members) -> None:
         """Count every member."""
         counts = self._counts
-        for number in quad:
-            counts[number] += 1
+        s, p, o, g = quad
+        counts[s] += 1
+        counts[p] += 1
+        counts[o] += 1
+        counts[g] += 1
 
     def release(self, quad: Members) -> None:
         """Count off every member."""
@@ -136,6 +140,8 @@ class CountedIds:
 
     def forget(self) -> None:
         """Take back the numbers that have a count of zero."""
+        if not self._unused:
+            return
         for number in self._unused:
             term = self._terms[number]
             if term is not None and not self._counts[number]:

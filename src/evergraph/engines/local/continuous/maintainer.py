@@ -5,7 +5,7 @@ from operator import itemgetter
 
 from evergraph.engines.local.continuous.components import ConnectedMaintainer
 from evergraph.engines.local.continuous.ground import GroundMaintainer
-from evergraph.engines.local.continuous.part import Encode, Factor, Members, Row, Sink, StateSize, routed
+from evergraph.engines.local.continuous.part import Encode, Factor, Members, Routes, Row, RowDelta, Sink, StateSize
 from evergraph.engines.local.continuous.product import ChangedFactor, ProductDelta, all_rows
 from evergraph.engines.local.continuous.star import StarMaintainer
 from evergraph.errors import UsageError
@@ -49,36 +49,38 @@ class PatternMaintainer:
         self._sinks = [sink for sink, _ in sinks.values()]
         self._factors = [factors[id(part)] for part in parts]
         self._order = _reordering([variable for part in parts for variable in part.variables], self.variables)
-        self._routes = _sinks_by_predicate(list(sinks.values()), encode)
+        targets = [(triple, sink) for sink, triples in sinks.values() for triple in triples]
+        self._routes = Routes.make(targets, encode)
         self._version = 0
 
     def insert(self, quad: Members) -> bool:
         """Take a quad in; False if that changes nothing."""
         changed = False
-        by_predicate, others = self._routes
-        for sink in by_predicate.get(quad[1], others):
+        for sink in self._routes.by_predicate.get(quad[1], self._routes.others):
             changed |= sink.insert(quad)
         return changed
 
     def delete(self, quad: Members) -> bool:
         """Take a quad out; False if that changes nothing."""
         changed = False
-        by_predicate, others = self._routes
-        for sink in by_predicate.get(quad[1], others):
+        for sink in self._routes.by_predicate.get(quad[1], self._routes.others):
             changed |= sink.delete(quad)
         return changed
 
-    def concerns(self, predicate: object) -> bool:
-        """Tell whether a quad with this predicate can change anything."""
-        by_predicate, others = self._routes
-        return bool(others) or predicate in by_predicate
+    def changes(self) -> RowDelta:
+        """Return the net change of the answers since the last call, as a dictionary of rows and weights."""
+        if len(self._factors) == 1:
+            self._version += 1
+            return self._factors[0].take()
+        return dict(self.take().items())
 
     def take(self) -> ProductDelta:
-        """Return the net change of the answers since the last call; use it before the next quad is taken in or out."""
+        """Return the same as something to iterate over; use it before the next quad is taken in or out."""
         self._version += 1
         version = self._version
-        deltas = {id(factor): factor.take() for factor in self._factors}
-        changed = [ChangedFactor.of(factor, deltas[id(factor)]) for factor in self._factors]
+        distinct = {id(factor): factor for factor in self._factors}
+        changes = {key: ChangedFactor.of(factor, factor.take()) for key, factor in distinct.items()}
+        changed = [changes[id(factor)] for factor in self._factors]
 
         def is_current() -> None:
             if version != self._version:
@@ -126,15 +128,3 @@ def _reordering(have: list[Variable], want: tuple[Variable, ...]) -> Callable[[R
 
 def _same(row: Row) -> Row:
     return row
-
-
-def _sinks_by_predicate(
-    sinks: list[tuple[Sink, list[TriplePattern]]], encode: Encode
-) -> tuple[dict[object, tuple[Sink, ...]], tuple[Sink, ...]]:
-    triples = [(sink, triple) for sink, patterns in sinks for triple in patterns]
-    routes = routed([triple for _, triple in triples], encode)
-
-    def distinct(numbers: tuple[int, ...]) -> tuple[Sink, ...]:
-        return tuple({id(triples[number][0]): triples[number][0] for number in numbers}.values())
-
-    return {predicate: distinct(found) for predicate, found in routes.by_predicate.items()}, distinct(routes.others)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from sys import getsizeof
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from evergraph.plan.continuous import positions
 from evergraph.sparql.algebra import GraphContext, TriplePattern
@@ -21,6 +21,11 @@ Row: TypeAlias = tuple[Value, ...]
 
 RowDelta: TypeAlias = dict[Row, int]
 """Solutions with +1 if they came and -1 if they went."""
+
+Match: TypeAlias = Callable[[Value, Value, Value, Value], bool]
+"""Tells whether a quad with the right predicate matches the rest of a triple pattern."""
+
+Target = TypeVar("Target")
 
 Encode: TypeAlias = Callable[[GraphContext], Value]
 """Finds the value that stands for a constant of a pattern, and for the default graph."""
@@ -70,7 +75,7 @@ class Factor(Protocol):
         ...
 
 
-def matcher(triple: TriplePattern, encode: Encode) -> Callable[[Value, Value, Value, Value], bool]:
+def matcher(triple: TriplePattern, encode: Encode) -> Match:
     """Compile the test whether a quad with the right predicate matches the rest of a triple pattern.
 
     Constants must be equal, the same variable must have the same value, and a variable graph is a named one.
@@ -91,7 +96,7 @@ def matcher(triple: TriplePattern, encode: Encode) -> Callable[[Value, Value, Va
             if name == "g":
                 tests.append(f"g != c[{len(constants)}]")
                 constants.append(encode(DEFAULT_GRAPH))
-    made: Callable[[Value, Value, Value, Value], bool] = _matcher(" and ".join(tests) or "True")(tuple(constants))
+    made: Match = _matcher(" and ".join(tests) or "True")(tuple(constants))
     return made
 
 
@@ -101,27 +106,27 @@ def _matcher(test: str) -> Callable[[tuple[Hashable, ...]], Any]:
     return function
 
 
-def routed(triples: Sequence[TriplePattern], encode: Encode) -> "Routes":
-    """Find, for each predicate, the numbers of the triple patterns that a quad with it may match."""
-    constants = {triple.predicate for triple in triples if not isinstance(triple.predicate, Variable)}
-    variable = tuple(n for n, triple in enumerate(triples) if isinstance(triple.predicate, Variable))
-    by_predicate = {
-        encode(constant): tuple(n for n, t in enumerate(triples) if t.predicate == constant or n in variable)
-        for constant in constants
-    }
-    return Routes(by_predicate, variable)
-
-
 @dataclass(frozen=True, slots=True)
-class Routes:
-    """Numbers of triple patterns by predicate; ``others`` are those that any other predicate may match."""
+class Routes(Generic[Target]):
+    """What a quad may concern, by its predicate; ``others`` is what any other predicate may concern."""
 
-    by_predicate: dict[Value, tuple[int, ...]]
-    others: tuple[int, ...]
+    by_predicate: dict[Value, tuple[Target, ...]]
+    others: tuple[Target, ...]
 
-    def of(self, predicate: Value) -> tuple[int, ...]:
-        """Return the triple patterns that a quad with this predicate may match."""
-        return self.by_predicate.get(predicate, self.others)
+    @classmethod
+    def make(cls, targets: Sequence[tuple[TriplePattern, Target]], encode: Encode) -> "Routes[Target]":
+        """Find for each predicate the targets of the triple patterns that may match, each target once."""
+
+        def of(predicate: object) -> tuple[Target, ...]:
+            found = [one for triple, one in targets if triple.predicate == predicate or _is_open(triple)]
+            return tuple({id(one): one for one in found}.values())
+
+        constants = {triple.predicate for triple, _ in targets if not _is_open(triple)}
+        return cls({encode(constant): of(constant) for constant in constants}, of(None))
+
+
+def _is_open(triple: TriplePattern) -> bool:
+    return isinstance(triple.predicate, Variable)
 
 
 def take(delta: RowDelta) -> RowDelta:

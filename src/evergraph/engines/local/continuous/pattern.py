@@ -11,7 +11,7 @@ from evergraph.engines.local.continuous.product import ProductDelta
 from evergraph.plan.continuous import PartClass, PatternClass, Variables, decompose, describe, star_centres
 from evergraph.sparql.algebra import BGP
 from evergraph.sparql.expressions import Row
-from evergraph.terms import Quad
+from evergraph.terms import Quad, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,8 @@ class ContinuousPattern:
         connected = any(part.kind is PartClass.CONNECTED for part in self._decomposition.parts)
         self._encoding: Encoding = CountedIds() if connected else Terms()
         self._maintainer = PatternMaintainer(self._decomposition, self._encoding.constant)
+        predicates = {triple.predicate for triple in pattern.triples}
+        self._predicates = None if any(isinstance(one, Variable) for one in predicates) else predicates
 
     @property
     def variables(self) -> Variables:
@@ -59,19 +61,17 @@ class ContinuousPattern:
     def insert(self, quad: Quad) -> Bag[Row]:
         """Take in one quad."""
         self._encoding.forget()
-        self._insert(quad)
-        return self._taken()
+        return self._changes() if self._insert(quad) else Bag()
 
     def delete(self, quad: Quad) -> Bag[Row]:
         """Take out one quad."""
         self._encoding.forget()
-        self._delete(quad)
-        return self._taken()
+        return self._changes() if self._delete(quad) else Bag()
 
     def apply(self, change: Delta | Request) -> Bag[Row]:
         """Take in a batch and return its net change."""
         self._batch(change)
-        return self._taken()
+        return self._changes()
 
     def stream(self, change: Delta | Request) -> "PatternDelta":
         """Take in a batch and return its net change as something to iterate over, before the next batch comes."""
@@ -111,19 +111,30 @@ class ContinuousPattern:
         for quad in added:
             self._insert(quad)
 
-    def _insert(self, quad: Quad) -> None:
+    def _insert(self, quad: Quad) -> bool:
+        if self._predicates is not None and quad.predicate not in self._predicates:
+            return False
         members = self._encoding.encode(quad)
-        if self._maintainer.insert(members):
-            self._encoding.hold(members)
+        if not self._maintainer.insert(members):
+            return False
+        self._encoding.hold(members)
+        return True
 
-    def _delete(self, quad: Quad) -> None:
+    def _delete(self, quad: Quad) -> bool:
+        if self._predicates is not None and quad.predicate not in self._predicates:
+            return False
         members = self._encoding.find(quad)
-        if members is not None and self._maintainer.delete(members):
-            self._encoding.release(members)
+        if members is None or not self._maintainer.delete(members):
+            return False
+        self._encoding.release(members)
+        return True
 
-    def _taken(self) -> Bag[Row]:
+    def _changes(self) -> Bag[Row]:
         decode = self._encoding.decode
-        return Bag.weighted((decode(row), weight) for row, weight in self._maintainer.take().items())
+        bag: Bag[Row] = Bag()
+        for row, weight in self._maintainer.changes().items():
+            bag.add(decode(row), weight)
+        return bag
 
 
 @dataclass(frozen=True, slots=True)

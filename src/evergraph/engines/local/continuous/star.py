@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 from evergraph.engines.local.continuous.part import (
     Encode,
+    Match,
     Members,
+    Routes,
     Row,
     RowDelta,
     StateSize,
     Value,
     matcher,
-    routed,
     rows_of,
     size_of,
     take,
@@ -25,26 +26,28 @@ _SHARED_INTEGERS = 256
 
 
 class Spoke(NamedTuple):
-    """A triple pattern of a star: where the centre stands in it, and its bit."""
+    """A triple pattern of a star: its test, where the centre stands in it, and its bit."""
 
+    matches: Match
     centre: int
     bit: int
 
 
 class StarMaintainer:
-    """Rule: a value is an answer while all of its bits are set; a quad may set several bits, of one value or of several.
+    """Rule: a value is an answer while all of its bits are set. A quad may set several bits, of one value or several.
 
     State: for each candidate, a value with at least one bit set, these bits. A candidate with all bits is kept as a
     member of the set of answers instead, so that the answers are found without looking at the other candidates.
     """
 
-    __slots__ = ("_answers", "_candidates", "_delta", "_full", "_matches", "_routes", "_spokes")
+    __slots__ = ("_answers", "_candidates", "_delta", "_full", "_spokes")
 
     def __init__(self, triples: Sequence[TriplePattern], encode: Encode) -> None:
         [centre] = {variable for triple in triples for variable in triple_variables(triple)}
-        self._spokes = [Spoke(positions(triple).index(centre), 1 << n) for n, triple in enumerate(triples)]
-        self._matches = [matcher(triple, encode) for triple in triples]
-        self._routes = routed(triples, encode)
+        spokes = [
+            Spoke(matcher(triple, encode), positions(triple).index(centre), 1 << n) for n, triple in enumerate(triples)
+        ]
+        self._spokes = Routes.make(list(zip(triples, spokes, strict=True)), encode)
         self._full = (1 << len(triples)) - 1
         self._candidates: dict[Value, int] = {}
         self._answers: set[Value] = set()
@@ -88,12 +91,10 @@ class StarMaintainer:
         return changed
 
     def _matched(self, quad: Members) -> list[tuple[Value, int]]:
-        return [
-            (quad[spoke.centre], spoke.bit)
-            for number in self._routes.of(quad[1])
-            if self._matches[number](*quad)
-            for spoke in (self._spokes[number],)
-        ]
+        s, p, o, g = quad
+        spokes = self._spokes
+        found = spokes.by_predicate.get(p, spokes.others)
+        return [(quad[centre], bit) for matches, centre, bit in found if matches(s, p, o, g)]
 
     def _report(self, value: Value, weight: int) -> None:
         row = (value,)

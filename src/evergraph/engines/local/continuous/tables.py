@@ -8,9 +8,9 @@ tell whether a message changes anything.
 from collections.abc import Callable, Iterator
 from operator import itemgetter
 from sys import getsizeof
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from evergraph.engines.local.continuous.part import Encode, Members, Value, matcher
+from evergraph.engines.local.continuous.part import Encode, Members, Value
 from evergraph.plan.continuous import positions
 from evergraph.sparql.algebra import TriplePattern
 from evergraph.terms import Variable
@@ -36,58 +36,125 @@ def columns_of(triple: TriplePattern) -> str:
     )
 
 
-class Table:
-    """The quads that match a triple pattern. With one column it is a set; otherwise indexes are all that there is."""
+class Table(Protocol):
+    """The quads that match a triple pattern."""
 
-    __slots__ = ("_fixed", "_parts", "columns", "indexes", "matches", "rows")
-
-    def __init__(self, triple: TriplePattern, encode: Encode) -> None:
-        self.columns = columns_of(triple)
-        self.matches = matcher(triple, encode)
-        self.rows: set[Value] = set()
-        self.indexes: dict[str, Index] = {}
-        self._parts: list[tuple[Index, Callable[[Members], Value], Callable[[Members], Value]]] = []
-        terms = positions(triple)
-        self._fixed = [
-            (terms.index(term), None) if isinstance(term, Variable) else (None, encode(term)) for term in terms
-        ]
-
-    def index(self, columns: str) -> Index | set[Value]:
-        """Return the index by some columns, made if need be, while the table is empty."""
-        if len(self.columns) == 1:
-            return self.rows
-        if columns not in self.indexes:
-            self.indexes[columns] = {}
-            others = "".join(column for column in self.columns if column not in columns)
-            self._parts.append((self.indexes[columns], _getter(columns), _getter(others)))
-        return self.indexes[columns]
+    def index(self, columns: str) -> Any:
+        """Return the index by some columns, made if need be, while the table is empty; it stays the same object."""
+        ...
 
     def holds(self, quad: Members) -> bool:
         """Tell whether a quad that matches is there."""
-        if not self.indexes:
-            return quad["spog".index(self.columns)] in self.rows
-        index, key, value = self._parts[0]
-        found, wanted = index.get(key(quad)), value(quad)
-        return wanted in found if found.__class__ is set else found == wanted
+        ...
 
-    def insert(self, quad: Members) -> None:
-        """Add a quad that matches and is not there."""
-        if not self.indexes:
-            self.rows.add(quad["spog".index(self.columns)])
+    def insert(self, quad: Members) -> bool:
+        """Add a quad that matches; False if it is there."""
+        ...
+
+    def delete(self, quad: Members) -> None:
+        """Take out a quad that is there."""
+        ...
+
+    def quads(self) -> Iterator[Members]:
+        """Iterate over all quads of the table."""
+        ...
+
+    def bytes(self) -> int:
+        """Measure sets, indexes and what they hold, values that stand for terms excepted."""
+        ...
+
+
+def make_table(triple: TriplePattern, encode: Encode) -> Table:
+    """Make the table of a triple pattern."""
+    return ValueTable(triple, encode) if len(columns_of(triple)) == 1 else IndexedTable(triple, encode)
+
+
+class ValueTable:
+    """The table of a triple pattern with one variable: the set of its values."""
+
+    __slots__ = ("_place", "_template", "_values")
+
+    def __init__(self, triple: TriplePattern, encode: Encode) -> None:
+        self._place = "spog".index(columns_of(triple))
+        self._template = _template(triple, encode)
+        self._values: set[Value] = set()
+
+    def index(self, columns: str) -> set[Value]:
+        """Return the set."""
+        return self._values
+
+    def holds(self, quad: Members) -> bool:
+        """Look the value up."""
+        return quad[self._place] in self._values
+
+    def insert(self, quad: Members) -> bool:
+        """Add the value."""
+        value = quad[self._place]
+        if value in self._values:
+            return False
+        self._values.add(value)
+        return True
+
+    def delete(self, quad: Members) -> None:
+        """Remove the value."""
+        self._values.remove(quad[self._place])
+
+    def quads(self) -> Iterator[Members]:
+        """Make quads of the values."""
+        return (self._template({self._place: value}) for value in self._values)
+
+    def bytes(self) -> int:
+        """Measure the set."""
+        return getsizeof(self._values)
+
+
+class IndexedTable:
+    """The table of a triple pattern with several variables.
+
+    Its indexes are all that there is: any of them has all quads.
+    """
+
+    __slots__ = ("_columns", "_indexes", "_parts", "_template")
+
+    def __init__(self, triple: TriplePattern, encode: Encode) -> None:
+        self._columns = columns_of(triple)
+        self._template = _template(triple, encode)
+        self._indexes: dict[str, Index] = {}
+        self._parts: list[tuple[Index, Callable[[Members], Value], Callable[[Members], Value]]] = []
+
+    def index(self, columns: str) -> Index:
+        """Return an index."""
+        if columns not in self._indexes:
+            self._indexes[columns] = {}
+            others = "".join(column for column in self._columns if column not in columns)
+            self._parts.append((self._indexes[columns], _getter(columns), _getter(others)))
+        return self._indexes[columns]
+
+    def holds(self, quad: Members) -> bool:
+        """Look the quad up in the first index."""
+        index, key, value = self._parts[0]
+        found = index.get(key(quad))
+        return value(quad) in found if found.__class__ is set else found == value(quad)
+
+    def insert(self, quad: Members) -> bool:
+        """Add the quad to all indexes; the first one tells whether it is there."""
         for index, key, value in self._parts:
             place, new = key(quad), value(quad)
             found = index.get(place)
             if found is None:
                 index[place] = new
             elif found.__class__ is set:
+                if new in found:
+                    return False
                 found.add(new)
+            elif found == new:
+                return False
             else:
                 index[place] = {found, new}
+        return True
 
     def delete(self, quad: Members) -> None:
-        """Take out a quad that is there."""
-        if not self.indexes:
-            self.rows.remove(quad["spog".index(self.columns)])
+        """Take the quad out of all indexes."""
         for index, key, value in self._parts:
             place = key(quad)
             found = index[place]
@@ -99,31 +166,34 @@ class Table:
                 [index[place]] = found
 
     def quads(self) -> Iterator[Members]:
-        """Iterate over all quads of the table."""
-        for values in self._bindings():
-            terms = [values.get(n) if n is not None else constant for n, constant in self._fixed]
-            yield terms[0], terms[1], terms[2], terms[3]
-
-    def _bindings(self) -> Iterator[dict[int, Value]]:
-        """Iterate over the values of the columns, by their positions."""
-        if not self.indexes:
-            place = "spog".index(self.columns)
-            yield from ({place: value} for value in self.rows)
-            return
-        columns, index = next(iter(self.indexes.items()))
-        order = ["spog".index(name) for name in (*columns, *(one for one in self.columns if one not in columns))]
+        """Make quads of the first index."""
+        columns, index = next(iter(self._indexes.items()))
+        order = ["spog".index(name) for name in (*columns, *(one for one in self._columns if one not in columns))]
         several_keys, several_values = len(columns) > 1, len(order) - len(columns) > 1
         for key, found in index.items():
             for value in found if found.__class__ is set else (found,):
                 keys, values = key if several_keys else (key,), value if several_values else (value,)
-                yield dict(zip(order, (*keys, *values), strict=True))
+                yield self._template(dict(zip(order, (*keys, *values), strict=True)))
 
     def bytes(self) -> int:
-        """Measure sets, indexes and what they hold, values that stand for terms excepted."""
-        total = getsizeof(self.rows)
-        for index in self.indexes.values():
-            total += getsizeof(index) + sum(_size(key) + _size(found) for key, found in index.items())
-        return total
+        """Measure all indexes."""
+        return sum(
+            getsizeof(index) + sum(_size(key) + _size(found) for key, found in index.items())
+            for index in self._indexes.values()
+        )
+
+
+def _template(triple: TriplePattern, encode: Encode) -> Callable[[dict[int, Value]], Members]:
+    """Return a function that makes a quad of the values of the variables, given by their first positions."""
+    terms = positions(triple)
+    constants = {n: encode(term) for n, term in enumerate(terms) if not isinstance(term, Variable)}
+    first = [terms.index(term) for term in terms]
+
+    def made(values: dict[int, Value]) -> Members:
+        known = values | constants
+        return known[first[0]], known[first[1]], known[first[2]], known[first[3]]
+
+    return made
 
 
 def _getter(columns: str) -> Callable[[Members], Value]:
