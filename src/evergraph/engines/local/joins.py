@@ -154,6 +154,8 @@ class JoinOperator:
         """Return ΔA ⋈ B + A' ⋈ ΔB."""
         left, right = self._left.pull(), self._right.pull()
         out: ZSet = {}
+        if not left and not right:
+            return out
         merge, check = self._merge, self._budget.check
         for row, weight in left.items():
             for other, times in self._right_rows.matches(row):
@@ -165,6 +167,7 @@ class JoinOperator:
                 add(out, merge(row, other), weight * times)
             self._right_rows.add(other, times)
             check(len(out))
+        check(len(self._left_rows) + len(self._right_rows))
         return out
 
     def size(self) -> int:
@@ -213,6 +216,8 @@ class MatchOperator:
         for row, weight in left.items():
             self._change_left(row, weight, out)
             self._budget.check(len(out))
+        if left or right:
+            self._budget.check(len(self._left_rows) + len(self._right_rows))
         return out
 
     def _change_right(self, delta: ZSet, out: ZSet) -> None:

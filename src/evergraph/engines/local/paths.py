@@ -1,6 +1,6 @@
 """Path: closures of a step relation. Its rule is in `evergraph.plan.nodes`."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TypeAlias
 
 from evergraph.engines.local.dictionary import Row, ZSet, add
@@ -47,34 +47,49 @@ class Reach:
         self._back = back
         self.parent: dict[int, int] = {}
 
-    def update(self, inserted: list[Edge], removed: list[Edge]) -> tuple[set[int], set[int]]:
-        """Follow changes that the edges have already made; return the nodes that came and that went."""
-        cut = self._cut_off(removed)
+    def update(self, inserted: Edges, removed: Edges) -> tuple[set[int], set[int]]:
+        """Follow changes that the steps have already made; return the nodes that came and that went.
+
+        ``inserted`` has new targets by source, ``removed`` old sources by target.
+        """
+        parent, root = self.parent, self._root
+        cut = self._cut_off(removed) if parent else set()
         for node in cut:
-            del self.parent[node]
+            del parent[node]
+        waiting = []
         for node in cut:
             for source in self._back.get(node, ()):
-                if source == self._root or source in self.parent:
-                    self.parent[node] = source
+                if source == root or source in parent:
+                    parent[node] = source
+                    waiting.append(node)
                     break
-        waiting = [node for node in cut if node in self.parent]
         came = set[int]()
-        for source, target in inserted:
-            if target not in self.parent and (source == self._root or source in self.parent):
-                self.parent[target] = source
-                waiting.append(target)
-                came.add(target)
+        for source in self._reached_among(inserted):
+            for target in inserted[source]:
+                if target not in parent:
+                    parent[target] = source
+                    came.add(target)
+                    waiting.append(target)
         self._spread(waiting, came)
-        return came - cut, {node for node in cut if node not in self.parent}
+        return came - cut, {node for node in cut if node not in parent}
 
-    def _cut_off(self, removed: list[Edge]) -> set[int]:
+    def _reached_among(self, sources: Edges) -> list[int]:
+        """Return the sources that are the root or reached from it."""
+        found = _common(sources, self.parent)
+        if self._root in sources and self._root not in self.parent:
+            found.append(self._root)
+        return found
+
+    def _cut_off(self, removed: Edges) -> set[int]:
         """Find what the tree no longer ties to the root."""
-        waiting = [target for source, target in removed if self.parent.get(target) == source]
+        parent = self.parent
+        reached = _common(removed, parent)
+        waiting = [target for target in reached if parent[target] in removed[target]]
         cut = set(waiting)
         while waiting:
             node = waiting.pop()
             for target in self._forth.get(node, ()):
-                if self.parent.get(target) == node and target not in cut:
+                if parent.get(target) == node and target not in cut:
                     cut.add(target)
                     waiting.append(target)
         return cut
@@ -148,7 +163,7 @@ class PathOperator:
     ) -> None:
         backwards = not self._subject and bool(self._object)
         forth, back = (steps.back, steps.forth) if backwards else (steps.forth, steps.back)
-        inserted, removed = ([(b, a) for a, b in edges] if backwards else edges for edges in changes)
+        inserted, removed = _by_end(changes[0], backwards), _by_end(changes[1], not backwards)
         for root in roots:
             reach = self._reach.get((graph, root))
             if reach is None:
@@ -167,6 +182,24 @@ class PathOperator:
     def size(self) -> int:
         """Count steps and pairs."""
         return len(self._weights) + self._pairs
+
+
+def _common(one: Collection[int], other: Collection[int]) -> list[int]:
+    """Return what is in both, at the price of the smaller one."""
+    if len(other) < len(one):
+        one, other = other, one
+    return [node for node in one if node in other]
+
+
+def _by_end(edges: list[Edge], backwards: bool) -> Edges:
+    """Group edges by their source, or by their target."""
+    grouped: Edges = {}
+    for source, target in edges:
+        if backwards:
+            grouped.setdefault(target, set()).add(source)
+        else:
+            grouped.setdefault(source, set()).add(target)
+    return grouped
 
 
 def _weighted(came: set[int], went: set[int]) -> Iterator[tuple[int, int]]:
