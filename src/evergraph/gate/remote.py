@@ -5,9 +5,6 @@ change. What is not settled is kept in a journal, if there is a place for one, a
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import chain
 from typing import cast
 
 from evergraph.errors import BlankNodeRefused, EndpointError, UncertainOutcome, UpdateFailed
@@ -16,13 +13,13 @@ from evergraph.gate.endpoint import Answer, Endpoint
 from evergraph.gate.extract import Effect
 from evergraph.gate.journal import Journal
 from evergraph.gate.operations import Row, Where
+from evergraph.gate.presence import PresenceCheck
 from evergraph.gate.tokens import tokenize
 from evergraph.terms import (
     DEFAULT_GRAPH,
     BlankNode,
     DefaultGraph,
     GraphName,
-    Literal,
     NamedNode,
     Quad,
     quad_has_blank_node,
@@ -44,6 +41,7 @@ class RemoteDataset:
     def __init__(self, endpoint: Endpoint, journal: Journal, default_graph: NamedNode | None = None) -> None:
         self._endpoint = endpoint
         self._dialect = endpoint.dialect
+        self._check = PresenceCheck(endpoint)
         self._journal = journal
         self._default_graph = default_graph
         self._foreign: set[BlankNode] = set()
@@ -66,47 +64,10 @@ class RemoteDataset:
         return rows if variables else [()] * len(rows)
 
     def present(self, quads: Collection[Quad]) -> set[Quad]:
-        """Tell which of the quads are there, many at a time and over several connections."""
+        """Tell which of the quads are there."""
         self._refuse_blank_nodes(quads)
-        limits = self._dialect
-        rows = [(quad, len(str(quad.object))) for quad in quads]
-        short = [quad for quad, length in rows if length <= limits.long_value]
-        parts = [short[start : start + limits.read_rows] for start in range(0, len(short), limits.read_rows)]
-        checks = [partial(self._present, part) for part in parts]
-        checks += [partial(self._present_alone, quad) for quad, length in rows if length > limits.long_value]
-        if len(checks) < 2:
-            return {quad for check in checks for quad in check()}
-        with ThreadPoolExecutor(limits.connections) as pool:
-            return set(chain.from_iterable(pool.map(lambda check: check(), checks)))
-
-    def _present(self, quads: list[Quad]) -> list[Quad]:
-        """Check one batch. VALUES comes first and the graph is a variable: Virtuoso is slow or wrong otherwise."""
-        default, named = [], []
-        for place, quad in enumerate(map(self._placed, quads)):
-            for value in self._dialect.spellings(quad):
-                if quad.graph_name == DEFAULT_GRAPH:
-                    default.append(f"({place} {quad.subject} {quad.predicate} {value})")
-                else:
-                    named.append(f"({place} {quad.graph_name} {quad.subject} {quad.predicate} {value})")
-        places: set[int] = set()
-        if default:
-            places |= self._places(f"SELECT ?i {{ VALUES (?i ?s ?p ?o) {{ {' '.join(default)} }} ?s ?p ?o }}")
-        if named:
-            places |= self._places(
-                f"SELECT ?i {{ VALUES (?i ?g ?s ?p ?o) {{ {' '.join(named)} }} GRAPH ?g {{ ?s ?p ?o }} }}"
-            )
-        return [quads[place] for place in places]
-
-    def _present_alone(self, quad: Quad) -> list[Quad]:
-        """Check one quad by a pattern without variables, for values that are too long for VALUES."""
-        placed = self._placed(quad)
-        for value in self._dialect.spellings(placed):
-            if self._places(f"SELECT (0 AS ?i) {{ {data_row(placed, value)} }} LIMIT 1"):
-                return [quad]
-        return []
-
-    def _places(self, query: str) -> set[int]:
-        return {int(cast(Literal, place).value) for (place,) in self._endpoint.select(query)}
+        placed = {self._placed(quad): quad for quad in quads}
+        return {placed[quad] for quad in self._check.present(placed)}
 
     def graph(self, name: GraphName) -> set[Quad]:
         """Read all quads of one graph."""
