@@ -79,10 +79,11 @@ def total(terms: Iterable[tuple[Term, int]]) -> Numeric | None:
             special += number.value
         else:
             exact += Fraction(number.value) * weight
-    return _numeric(kind, exact, special)
+    return rounded(kind, exact, special)
 
 
-def _numeric(kind: NumericType, exact: Fraction, special: float) -> Numeric:
+def rounded(kind: NumericType, exact: Fraction, special: float) -> Numeric:
+    """Give an exact sum its type; ``special`` is the sum of what is not finite."""
     match kind:
         case NumericType.INTEGER:
             return Numeric(kind, exact.numerator)
@@ -123,4 +124,4 @@ def _concatenation(terms: list[tuple[Term, int]], separator: str) -> Term | None
     return Literal(separator.join(texts))
 
 
-__all__ = ["Weighted", "aggregate", "total"]
+__all__ = ["Weighted", "aggregate", "rounded", "total"]

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import assert_never
 
 from evergraph.engines.local import joins
+from evergraph.engines.local.accumulators import accumulator
 from evergraph.engines.local.dictionary import Row, ZSet
 from evergraph.engines.local.expressions import ExpressionCompiler
-from evergraph.engines.local.groups import GroupOperator, accumulator
+from evergraph.engines.local.groups import GroupOperator
 from evergraph.engines.local.instances import CorrelateOperator, GraphOperator
 from evergraph.engines.local.leaves import BGPLeaf, GraphNamesLeaf, NodesLeaf, QuadLeaf, ValuesLeaf, relation_of
 from evergraph.engines.local.operators import (
