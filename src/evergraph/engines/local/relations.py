@@ -40,10 +40,11 @@ Entry: TypeAlias = tuple[Callable[[int, int, int, int, int], object], Leaf]
 class Relation:
     """The quads of one predicate, or any, in one context."""
 
-    __slots__ = ("_references", "covers", "entries", "indexes", "key", "wide")
+    __slots__ = ("_references", "changed", "covers", "entries", "indexes", "key", "wide")
 
     def __init__(self, key: RelationKey) -> None:
         self.key = key
+        self.changed: Callable[[], None] = lambda: None
         context, predicate = key
         self.wide = "so" + ("" if predicate else "p") + ("g" if context[0] == "each" else "")
         self.indexes: dict[str, Any] = {}
@@ -79,35 +80,6 @@ class Relation:
     def is_simple(self) -> bool:
         """Tell whether the relation has two columns, and all of its quads are wanted, and told of."""
         return self.wide == "so" and list(self.covers) == [EVERYTHING] == list(self.entries)
-
-    def link(self, subject: int, object_: int) -> None:
-        """Add a quad to a simple relation."""
-        indexes = self.indexes
-        index = indexes.get("s")
-        if index is not None:
-            found = index.get(subject)
-            if found is None:
-                index[subject] = {object_}
-            else:
-                found.add(object_)
-        index = indexes.get("o")
-        if index is not None:
-            found = index.get(object_)
-            if found is None:
-                index[object_] = {subject}
-            else:
-                found.add(subject)
-
-    def unlink(self, subject: int, object_: int) -> None:
-        """Take a quad out of a simple relation."""
-        indexes = self.indexes
-        for columns, key, value in (("s", subject, object_), ("o", object_, subject)):
-            index = indexes.get(columns)
-            if index is not None:
-                found = index[key]
-                found.discard(value)
-                if not found:
-                    del index[key]
 
     def insert(self, quad: Ids) -> bool:
         """Add a quad to all indexes; False if that changes nothing, which an exact delta never does."""
@@ -154,6 +126,7 @@ class Relation:
             for quad in self.quads():
                 _insert(made, columns, self.wide, quad)
             self.indexes[columns] = made
+            self.changed()
         self._references[columns] += 1
         return self.indexes[columns]
 
@@ -163,6 +136,7 @@ class Relation:
         for name in [name for name in self.indexes if self._references[name] <= 0]:
             if len(self.indexes) > 1:
                 del self.indexes[name]
+                self.changed()
 
     def hold(self) -> None:
         """Have some index, so that the quads are there at all."""

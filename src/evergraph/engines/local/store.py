@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from evergraph.engines.local.dictionary import Dictionary
 from evergraph.engines.local.relations import (
@@ -16,6 +17,7 @@ from evergraph.engines.local.relations import (
     Relation,
     RelationKey,
 )
+from evergraph.engines.local.routes import Route, lean_route
 from evergraph.errors import UsageError
 from evergraph.plan.nodes import Context, EachGraph, Merge
 from evergraph.terms import BlankNode, DefaultGraph, GraphName, NamedNode, Quad, Term
@@ -35,22 +37,11 @@ class Subscription:
     entry: Entry | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """Where quads of one predicate in one graph go. ``only`` is set where they all go to one simple relation."""
-
-    relations: tuple[Relation, ...]
-    only: Relation | None
-    predicate: int
-    graph: int
-
-
 class Store:
     """Quads that some plan can use, in relations that plans share."""
 
     def __init__(self, source: Source | None = None) -> None:
         self.dictionary = Dictionary()
-        self._ids = self.dictionary.ids
         self.relations: dict[RelationKey, Relation] = {}
         self.source = source
         self.has_seen_data = source is not None
@@ -71,28 +62,7 @@ class Store:
         route = routes.get(graph)
         if route is None:
             route = routes[graph] = self._route(quad.predicate, graph)
-        relation = route.only
-        if relation is None:
-            self._change(quad, weight, route.relations)
-            return
-        # The usual case, spelled out: one relation of which all quads are wanted.
-        ids = self._ids
-        term = quad.subject
-        subject = ids.get(term)
-        if subject is None:
-            subject = self.dictionary.encode(term)
-        value = quad.object
-        object_ = ids.get(value)
-        if object_ is None:
-            object_ = self.dictionary.encode(value)
-        if weight > 0:
-            relation.link(subject, object_)
-        touched = self.touched
-        for run, leaf in relation.entries[EVERYTHING]:
-            run(subject, route.predicate, object_, route.graph, weight)
-            touched[leaf] = None
-        if weight < 0:
-            relation.unlink(subject, object_)
+        route.take(quad, weight)
 
     def _change(self, quad: Quad, weight: int, relations: tuple[Relation, ...]) -> None:
         subject, object_ = self._known(quad.subject), self._known(quad.object)
@@ -144,9 +114,10 @@ class Store:
         contexts = {context for context, _ in self.relations if self._is_in(graph, context)}
         keys = [(context, one) for context in contexts for one in wanted]
         relations = tuple(self.relations[key] for key in keys if key in self.relations)
-        only = relations[0] if len(relations) == 1 and relations[0].is_simple() else None
-        name = 0 if isinstance(graph, DefaultGraph) else self._known(graph)
-        return Route(relations, only, self._known(predicate), name)
+        if len(relations) == 1 and relations[0].is_simple():
+            name = 0 if isinstance(graph, DefaultGraph) else self._known(graph)
+            return Route(relations, lean_route(relations[0], (wanted[0], name), self.dictionary, self.touched))
+        return Route(relations, lambda quad, weight: self._change(quad, weight, relations))
 
     def _is_in(self, graph: GraphName, context: ContextKey) -> bool:
         if isinstance(graph, DefaultGraph):
@@ -194,7 +165,9 @@ class Store:
         """Return a relation, made if need be; predicate 0 is any. Somebody must `subscribe` to it."""
         key = (context, predicate)
         if key not in self.relations:
-            self.relations[key] = MergedRelation(key) if context[0] == "merge" else Relation(key)
+            made = MergedRelation(key) if context[0] == "merge" else Relation(key)
+            made.changed = partial(self._reroute, predicate)
+            self.relations[key] = made
             self._by_predicate[predicate] += 1
         return self.relations[key]
 
