@@ -13,13 +13,16 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from pyoxigraph import Store
 from tests.support.datasets import replay
 
 import evergraph as eg
 from evergraph.delta import Change, Delta
 from evergraph.errors import StoreError, UpdateFailed
+from evergraph.gate.embedded import EmbeddedDataset
 from evergraph.log import ChangeLog
 from evergraph.terms import Literal, NamedNode, Quad
 
@@ -126,6 +129,42 @@ def test_a_crash_between_log_and_store(tmp_path: Path, part: float) -> None:
         assert frozenset(db.quads()) == (quads("new") if part == 1 else quads("old"))
         check_history(db)
         assert db.update("CLEAR ALL").sequence == (3 if part == 1 else 2)
+
+
+class Watched:
+    """A store that notes what is called to change it."""
+
+    def __init__(self, store: Store, writes: list[str]) -> None:
+        self._store = store
+        self._writes = writes
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("add", "remove", "extend", "update", "add_graph", "remove_graph", "clear", "clear_graph"):
+            self._writes.append(name)
+        return getattr(self._store, name)
+
+    def __contains__(self, quad: Quad) -> bool:
+        return quad in self._store
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "INSERT DATA { <urn:a> <urn:p> 1 , 2 . GRAPH <urn:g> { <urn:a> <urn:p> 1 } }",
+        "DELETE DATA { <urn:a> <urn:p> 'x' }",
+        "MOVE DEFAULT TO <urn:g>; CREATE GRAPH <urn:empty>; INSERT DATA { <urn:a> <urn:p> 1 }; DROP GRAPH <urn:old>",
+    ],
+)
+def test_a_request_is_one_transaction_of_the_store(tmp_path: Path, request_: str) -> None:
+    """Nothing can come between two writes, for there is one."""
+    with eg.open(tmp_path) as db:
+        db.update("INSERT DATA { <urn:a> <urn:p> 'x' . GRAPH <urn:old> { <urn:a> <urn:p> _:x } }")
+        dataset, writes = db._dataset, list[str]()
+        assert isinstance(dataset, EmbeddedDataset)
+        dataset.store = cast(Store, Watched(dataset.store, writes))
+        assert db.update(request_)
+        assert len(writes) == 1
+        check_history(db)
 
 
 def test_a_store_that_is_behind_its_log_catches_up(tmp_path: Path) -> None:

@@ -52,6 +52,14 @@ def test_blank_nodes_keep_their_labels(db: eg.Database) -> None:
     }
 
 
+@pytest.mark.parametrize("data", ["_:x <urn:p> _:x", "_:x <urn:p> 1 . GRAPH <urn:g> { _:x <urn:p> 2 }"])
+def test_blank_nodes_of_data_are_new_each_time(db: eg.Database, data: str) -> None:
+    first, second = (db.update(f"INSERT DATA {{ {data} }}").inserted for _ in range(2))
+    assert len({quad.subject for quad in first}) == 1
+    assert {quad.subject for quad in first}.isdisjoint(quad.subject for quad in second)
+    assert len(first) == len(second)
+
+
 def test_queries(db: eg.Database) -> None:
     db.apply(Request(added=frozenset([ONE])))
     solutions = db.query("SELECT ?o WHERE { <urn:a> <urn:p> ?o }")
