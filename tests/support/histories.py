@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
-from tests.support.random_queries import RandomQueries
+from tests.support.random_queries import PROLOGUE, RandomQueries
 
-from evergraph.delta import Bag, Delta
+from evergraph.delta import Bag, Delta, Request
 from evergraph.engines.local.engine import LocalEngine, View, ViewChange
 from evergraph.sparql.algebra import Query
 from evergraph.sparql.dataset import Dataset
@@ -69,6 +69,27 @@ def check_history(seed: int, steps: int = 12) -> None:
     """Maintain a random query over a random history; it may be registered in the middle of it."""
     source = RandomQueries(Random(seed))
     pool, text = source.dataset(most=36), source.query()
+    if seed % 20 == 19:
+        text = f"{PROLOGUE}DESCRIBE ?a ?b :c WHERE {source.group()}"
+    check_query(seed, text, pool, steps)
+
+
+_AROUND_EXISTS = (
+    "?a :p ?b FILTER EXISTS {0}",
+    "?a :p ?b OPTIONAL {{ ?b :q ?c }} FILTER NOT EXISTS {0}",
+    "?a :p ?b OPTIONAL {{ ?b :p ?c FILTER EXISTS {0} }}",
+    "?a :p ?b FILTER (?a = :c || NOT EXISTS {0})",
+    "?a :p ?b BIND(EXISTS {0} AS ?e)",
+    "GRAPH ?g {{ ?a :p ?b FILTER EXISTS {0} }}",
+    "VALUES (?a ?d) {{ (:a 1) (:b UNDEF) (UNDEF :c) }} FILTER EXISTS {0}",
+)
+
+
+def check_exists(seed: int, steps: int = 10) -> None:
+    """Maintain a query with EXISTS of a random pattern, in one of several places."""
+    source = RandomQueries(Random(seed))
+    pool, group = source.dataset(most=30), source.group()
+    text = f"{PROLOGUE}SELECT * {{ {source.random.choice(_AROUND_EXISTS).format(group)} }}"
     check_query(seed, text, pool, steps)
 
 
@@ -105,3 +126,43 @@ def _follow(engine: LocalEngine, query: Query, quads: frozenset[Quad], where: st
     expected = from_scratch(query, quads)
     assert view.result() == expected, f"{where}\nat first {view.result()}\nexpected {expected}"
     return Follower(view, query, expected, where)
+
+
+def check_many(seed: int, views: int = 5, steps: int = 14) -> None:
+    """Maintain several random queries in one engine; they come and go while changes flow, which may be inexact."""
+    source = RandomQueries(Random(seed))
+    random = Random(seed + 1)
+    pool = source.dataset(most=40)
+    if not pool:
+        return
+    present: frozenset[Quad] = frozenset()
+    engine = LocalEngine(source=lambda: present)
+    followers: dict[View, Follower] = {}
+    for number, delta in enumerate(random_deltas(random, pool, steps)):
+        if len(followers) < views and random.random() < 0.7:
+            text = source.query()
+            follower = _follow(engine, parse_query(text), present, f"seed {seed}, step {number}\n{text}")
+            followers[follower.view] = follower
+        elif followers and random.random() < 0.2:
+            view = random.choice(list(followers))
+            engine.remove(view)
+            del followers[view]
+        if random.random() < 0.5:
+            changes = engine.apply(delta)
+        else:
+            again = frozenset(random.sample(sorted(pool, key=str), len(pool) // 4))
+            request = Request(
+                removed=delta.deleted | (again - present),
+                added=delta.inserted | (again & present) - delta.deleted,
+            )
+            changes = engine.apply_request(request)
+        present = (present - delta.deleted) | delta.inserted
+        reported = {change.view: change for change in changes}
+        assert len(reported) == len(changes)
+        for view, follower in followers.items():
+            follower.where = f"seed {seed}, step {number}\n{follower.where.splitlines()[-1]}"
+            follower.check(present, reported.pop(view, None))
+        assert not reported, f"seed {seed}: a removed view was reported"
+    for view in followers:
+        engine.remove(view)
+    assert engine.is_empty(), f"seed {seed}: something is left of removed views"

@@ -150,6 +150,10 @@ class LocalEngine:
         """Tell whether no quads are kept for any view."""
         return not self._store.relations
 
+    def size(self) -> int:
+        """Count the quads that are kept, each once for every relation that holds it."""
+        return sum(map(len, self._store.relations.values()))
+
     def apply(self, delta: Delta) -> list[ViewChange]:
         """Take in an exact change; return what it does to the views whose results it changes."""
         store = self._store
