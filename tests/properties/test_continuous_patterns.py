@@ -8,7 +8,14 @@ import pytest
 from tests.support.random_patterns import RandomPatterns
 
 from evergraph.delta import Bag, Delta, Request
-from evergraph.engines.local.continuous import ContinuousPattern, PatternMaintainer, StateSize, components, source
+from evergraph.engines.local.continuous import (
+    ContinuousPattern,
+    PatternMaintainer,
+    StateSize,
+    components,
+    source,
+    tables,
+)
 from evergraph.engines.local.continuous.components import ConnectedMaintainer
 from evergraph.engines.local.continuous.encodings import CountedIds
 from evergraph.engines.local.continuous.part import Members
@@ -134,6 +141,15 @@ FOLLOW: tuple[Callable[[PatternClass, int], None], ...] = (follow_messages, foll
 def test_maintained_is_from_scratch(wanted: PatternClass, follow: Callable[[PatternClass, int], None]) -> None:
     for seed in range(CASES):
         follow(wanted, seed)
+
+
+@pytest.mark.parametrize("follow", FOLLOW)
+def test_so_it_is_where_three_neighbours_are_many(
+    follow: Callable[[PatternClass, int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "FEW", 2)
+    for seed in range(CASES):
+        follow(PatternClass.CONNECTED_VARIABLE, seed)
 
 
 @pytest.mark.long

@@ -209,6 +209,16 @@ class TestConnected:
         assert short(pattern.insert(quad(":z :p :x"))) == {"x y z": 1, "y z x": 1, "z x y": 1}
         assert short(pattern.delete(quad(":y :p :u"))) == {"x y u": -1, "y u x": -1, "u x y": -1}
 
+    def test_a_hub_costs_what_the_smaller_side_of_a_join_costs(self) -> None:
+        pattern = ContinuousPattern(bgp("?a :p ?hub . ?hub :q ?b . ?b :r :x"))
+        pattern.apply(Request(added=frozenset(quads(" . ".join(f":hub :q :b{n}" for n in range(500))))))
+        pattern.apply(Request(added=frozenset(quads(" . ".join(f":b{n} :r :x" for n in range(495, 1_000))))))
+        assert short(pattern.insert(quad(":a :p :hub"))) == {f"a b{n} hub": 1 for n in range(495, 500)}
+        for n in range(498):
+            pattern.delete(quad(f":hub :q :b{n}"))
+        assert short(pattern.result()) == {f"a b{n} hub": 1 for n in (498, 499)}
+        assert pattern.state().entries == 2 + 505 + 1
+
     def test_variables_for_graph_predicate_and_node_at_once(self) -> None:
         pattern = ContinuousPattern(bgp("GRAPH ?x { ?x ?x ?y }"))
         assert short(pattern.insert(quad(":a { :a :a :b }"))) == {"a b": 1}

@@ -112,6 +112,9 @@ class CountedIds:
 
     def encode(self, quad: Quad) -> Members:
         """Return numbers, new ones where there are none."""
+        found = self.find(quad)
+        if found is not None:
+            return found
         number = self._number
         return number(quad.subject), number(quad.predicate), number(quad.object), number(quad.graph_name)
 

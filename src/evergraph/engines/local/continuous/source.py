@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from evergraph.engines.local.continuous.joins import JoinPattern, Slot, Step, join_order
+from evergraph.engines.local.continuous.tables import SEVERAL
 
 MAX_DEPTH = 15
 """Python nests at most 20 blocks; beyond this depth, another function goes on."""
@@ -31,7 +32,7 @@ class Code:
         writer = _Writer(patterns, variables)
         self.source = writer.source()
         self.accesses = tuple(writer.accesses)
-        space: dict[str, Any] = {"meet": meet}
+        space: dict[str, Any] = {"meet": meet, "several": SEVERAL}
         exec(compile(self.source, "<joins>", "exec"), space)
         self.make: Callable[..., Any] = space["make"]
 
@@ -43,13 +44,18 @@ def join_code(patterns: tuple[JoinPattern, ...], variables: int) -> Code:
 
 
 def meet(*found: Any) -> Any:
-    """Intersect what several indexes hold, each a set or one value, starting with the smallest."""
-    single = [one for one in found if one.__class__ is not set]
-    if single:
-        value = single[0]
-        held = all(value in one if one.__class__ is set else value == one for one in found)
-        return (value,) if held else ()
-    return set.intersection(*sorted(found, key=len))
+    """Intersect what several indexes hold, each one value, a list or a set, starting with the smallest."""
+    for value in found:
+        if value.__class__ not in SEVERAL:
+            held = all(value in one if one.__class__ in SEVERAL else value == one for one in found)
+            return (value,) if held else ()
+    smallest, *others = sorted(found, key=len)
+    for other in others:
+        if smallest.__class__ is set and other.__class__ is set:
+            smallest = smallest & other
+        else:
+            smallest = [value for value in smallest if value in other]
+    return smallest
 
 
 class _Writer:
@@ -160,7 +166,7 @@ class _Function:
             return
         others = "".join(column for column in pattern.columns if column not in columns)
         self._line(f"t, x = {self._found(pattern, columns)}, {self._key(pattern, others)}")
-        self._line(f"if not (x in t if t.__class__ is set else x == t): {self._leave}")
+        self._line(f"if not (x in t if t.__class__ in several else x == t): {self._leave}")
 
     def _intersect(self, step: Step) -> None:
         patterns = [self.writer.patterns[number] for number in step.patterns]
@@ -174,7 +180,7 @@ class _Function:
 
     def _loop(self, target: str, found: str) -> None:
         if found.startswith("t"):
-            found = f"({found} if {found}.__class__ is set else ({found},))"
+            found = f"({found} if {found}.__class__ in several else ({found},))"
         self._line(f"for {target} in {found}:")
         self.depth += 1
 

@@ -16,7 +16,12 @@ from evergraph.sparql.algebra import TriplePattern
 from evergraph.terms import Variable
 
 Index: TypeAlias = dict[Value, Any]
-"""Maps the values of some columns to those of the others: one value as it is, several in a set."""
+"""Maps the values of some columns to those of the others: one value as it is, a few in a list, many in a set.
+
+Most nodes have few neighbours, and a set of five takes six times the memory of a list of five."""
+
+FEW = 8
+SEVERAL: tuple[type, ...] = (list, set)
 
 Signature: TypeAlias = tuple[object, ...]
 """A triple pattern without the names of its variables."""
@@ -134,7 +139,7 @@ class IndexedTable:
         """Look the quad up in the first index."""
         index, key, value = self._parts[0]
         found = index.get(key(quad))
-        return value(quad) in found if found.__class__ is set else found == value(quad)
+        return value(quad) in found if found.__class__ in SEVERAL else found == value(quad)
 
     def insert(self, quad: Members) -> bool:
         """Add the quad to all indexes; the first one tells whether it is there."""
@@ -143,14 +148,18 @@ class IndexedTable:
             found = index.get(place)
             if found is None:
                 index[place] = new
-            elif found.__class__ is set:
-                if new in found:
+            elif found.__class__ not in SEVERAL:
+                if found == new:
                     return False
-                found.add(new)
-            elif found == new:
+                index[place] = [found, new]
+            elif new in found:
                 return False
+            elif found.__class__ is set:
+                found.add(new)
+            elif len(found) < FEW:
+                found.append(new)
             else:
-                index[place] = {found, new}
+                index[place] = {*found, new}
         return True
 
     def delete(self, quad: Members) -> None:
@@ -158,12 +167,14 @@ class IndexedTable:
         for index, key, value in self._parts:
             place = key(quad)
             found = index[place]
-            if found.__class__ is not set:
+            if found.__class__ not in SEVERAL:
                 del index[place]
                 continue
             found.remove(value(quad))
             if len(found) == 1:
                 [index[place]] = found
+            elif len(found) == FEW // 2 and found.__class__ is set:
+                index[place] = list(found)
 
     def quads(self) -> Iterator[Members]:
         """Make quads of the first index."""
@@ -171,7 +182,7 @@ class IndexedTable:
         order = ["spog".index(name) for name in (*columns, *(one for one in self._columns if one not in columns))]
         several_keys, several_values = len(columns) > 1, len(order) - len(columns) > 1
         for key, found in index.items():
-            for value in found if found.__class__ is set else (found,):
+            for value in found if found.__class__ in SEVERAL else (found,):
                 keys, values = key if several_keys else (key,), value if several_values else (value,)
                 yield self._template(dict(zip(order, (*keys, *values), strict=True)))
 
@@ -201,6 +212,6 @@ def _getter(columns: str) -> Callable[[Members], Value]:
 
 
 def _size(value: Value) -> int:
-    if value.__class__ is set:
+    if value.__class__ in SEVERAL:
         return getsizeof(value) + sum(map(_size, value))
     return getsizeof(value) if value.__class__ is tuple else 0
