@@ -67,6 +67,12 @@ class StateLimit(EvergraphError):
     condition = "STATE_LIMIT"
 
 
+class ViewFailed(EvergraphError):
+    """A standing query broke on a change, through a fault of Evergraph; it is stopped, and the others go on."""
+
+    condition = "VIEW_FAILED"
+
+
 class DataError(EvergraphError):
     """Input data is damaged or is not what its name says: truncated gzip, an unknown file ending, a wrong folder."""
 

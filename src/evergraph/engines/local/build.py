@@ -253,7 +253,7 @@ class PlanCircuit:
         left = self.build(plan.left)
         self._guard(self.workshop.lowering.lower(plan.pattern))
         key_of = picker(plan.left.variables, plan.shared)
-        return CorrelateOperator(left, key_of, make, self.touch, self._marks)
+        return CorrelateOperator(left, key_of, make, self.touch, self._marks, self.workshop.budget)
 
     def _lowered(self, pattern: Pattern, columns: tuple[Variable, ...]) -> Plan:
         return optimize(project(self.workshop.lowering.lower(pattern), columns))

@@ -9,7 +9,7 @@ from evergraph.engines.local.dictionary import Dictionary, ZSet
 from evergraph.engines.local.forms import AskOperator, DescribeOperator, TemplateOperator, described_triples
 from evergraph.engines.local.operators import Budget, DistinctOperator
 from evergraph.engines.local.store import Source, Store
-from evergraph.errors import EvergraphError
+from evergraph.errors import EvergraphError, ViewFailed
 from evergraph.plan.lower import Lowering, empty, project, refuse_unmaintainable
 from evergraph.plan.nodes import Plan
 from evergraph.plan.optimize import optimize
@@ -20,6 +20,9 @@ from evergraph.terms import DEFAULT_GRAPH, Variable
 
 DEFAULT_LIMIT = 10_000_000
 """How many entries of state a view may have in one operator unless it is registered with a limit of its own."""
+
+_FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+"""What a fault in one view may raise, and must not do to the others."""
 
 TRIPLE_COLUMNS = (Variable("subject"), Variable("predicate"), Variable("object"))
 BOOLEAN_COLUMNS = (Variable("boolean"),)
@@ -192,6 +195,9 @@ class LocalEngine:
                 delta = view.refresh()
             except EvergraphError as error:
                 view.fail(error)
+                continue
+            except _FAULTS as error:
+                view.fail(ViewFailed(f"a standing query failed on a change: {error!r}", hint="please report this."))
                 continue
             if delta:
                 changes.append(ViewChange(view, delta, store.dictionary))

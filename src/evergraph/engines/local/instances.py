@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable
 from typing import Protocol
 
 from evergraph.engines.local.dictionary import Row, ZSet, add
-from evergraph.engines.local.operators import Operator
+from evergraph.engines.local.operators import Budget, Operator
 
 
 class Circuit(Protocol):
@@ -113,11 +113,13 @@ class CorrelateOperator:
         make: MakeCircuit,
         touch: Callable[[], None],
         marks: tuple[int, int],
+        budget: Budget,
     ) -> None:
         self._left = left
         self._key = key
         self._instances = _Instances(make, touch)
         self._marks = marks
+        self._budget = budget
         self._rows: dict[Hashable, ZSet] = {}
         self._found: dict[Row, int] = {}
 
@@ -135,6 +137,7 @@ class CorrelateOperator:
         for row, weight in left.items():
             key = self._key(row)
             if key not in self._rows:
+                self._budget.check(len(self._rows))
                 self._rows[key] = {}
                 self._found[key] = sum(self._instances.start(key).values())
             add(self._rows[key], row, weight)

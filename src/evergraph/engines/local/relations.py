@@ -77,9 +77,9 @@ class Relation:
 
     # -- what is there
 
-    def is_simple(self) -> bool:
-        """Tell whether the relation has two columns, and all of its quads are wanted, and told of."""
-        return self.wide == "so" and list(self.covers) == [EVERYTHING] == list(self.entries)
+    def is_lean(self) -> bool:
+        """Tell whether the relation has two columns, and each of its rows is one quad."""
+        return self.wide == "so"
 
     def insert(self, quad: Ids) -> bool:
         """Add a quad to all indexes; False if that changes nothing, which an exact delta never does."""
@@ -166,7 +166,7 @@ class MergedRelation(Relation):
         super().__init__(key)
         self._graphs: dict[Row, set[int]] = {}
 
-    def is_simple(self) -> bool:
+    def is_lean(self) -> bool:
         """Not so: a triple may be in several graphs."""
         return False
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from evergraph.engines.local.dictionary import Dictionary
-from evergraph.engines.local.relations import EVERYTHING, Leaf, Relation
+from evergraph.engines.local.relations import EVERYTHING, Entry, Leaf, Relation
 from evergraph.terms import Quad
 
 Take = Callable[[Quad, int], None]
@@ -22,15 +22,23 @@ class Route:
 def lean_route(
     relation: Relation, constants: tuple[int, int], dictionary: Dictionary, touched: dict[Leaf, None]
 ) -> Take:
-    """Return the function for quads that all go to one relation with two columns, every one of which is wanted."""
+    """Return the function for quads that all go to one relation with two columns."""
     ids, encode = dictionary.ids, dictionary.encode
     by_subject, by_object = relation.indexes.get("s"), relation.indexes.get("o")
-    entries = tuple(relation.entries[EVERYTHING])
     predicate, graph = constants
+    select = None if list(relation.covers) == [EVERYTHING] else _selector(relation)
+    everything = relation.entries.get(EVERYTHING, [])
 
     def take(quad: Quad, weight: int) -> None:
         subject_term, object_term = quad.subject, quad.object
         subject, object_ = ids.get(subject_term), ids.get(object_term)
+        if select is None:
+            entries = everything
+        else:
+            selected = select(subject, object_)
+            if selected is None:
+                return
+            entries = selected
         if subject is None:
             subject = encode(subject_term)
         if object_ is None:
@@ -62,3 +70,30 @@ def lean_route(
                     del by_object[object_]
 
     return take
+
+
+def _selector(relation: Relation) -> Callable[[int | None, int | None], list[Entry] | None]:
+    """Return what finds the entries of the patterns that a quad can match; None if no plan can use it."""
+    entries = relation.entries
+    covers = list(relation.covers)
+    plain = entries.get(EVERYTHING)
+    with_subject = any(subject and not object_ for subject, object_ in covers)
+    with_object = any(object_ and not subject for subject, object_ in covers)
+    with_both = any(subject and object_ for subject, object_ in covers)
+    if covers and not with_subject and not with_both and plain is None:
+        return lambda subject, object_: entries.get((0, object_ or -1))
+
+    def select(subject: int | None, object_: int | None) -> list[Entry] | None:
+        subject, object_ = subject or -1, object_ or -1
+        found = [] if plain is None else [plain]
+        if with_subject and (one := entries.get((subject, 0))) is not None:
+            found.append(one)
+        if with_object and (one := entries.get((0, object_))) is not None:
+            found.append(one)
+        if with_both and (one := entries.get((subject, object_))) is not None:
+            found.append(one)
+        if len(found) == 1:
+            return found[0]
+        return [entry for one in found for entry in one] if found else None
+
+    return select

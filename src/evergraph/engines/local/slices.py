@@ -51,6 +51,8 @@ class SliceOperator:
         self._order: list[OrderKey] = []
         self._weights: dict[OrderKey, int] = {}
         self._window: ZSet = {}
+        self._last: OrderKey | None = None
+        """The last place in a window that is full: what changes after it does not show."""
 
     def pull(self) -> ZSet:
         """Return the window after the change less the window before."""
@@ -63,6 +65,8 @@ class SliceOperator:
             changes[place] = changes.get(place, 0) + weight
         for place, weight in changes.items():
             self._change(place, weight)
+        if self._last is not None and min(changes) > self._last:
+            return {}
         self._budget.check(len(self._order))
         before_, self._window = self._window, self._rows_in_window()
         out = dict(self._window)
@@ -86,9 +90,8 @@ class SliceOperator:
         rows: ZSet = {}
         seen: set[Row] = set()
         position = 0
+        self._last = None
         for place in self._order:
-            if end is not None and position >= end:
-                break
             row = place[-1]
             weight = self._weights[place]
             if self._distinct:
@@ -101,6 +104,9 @@ class SliceOperator:
             if last > first:
                 add(rows, row, last - first)
             position += weight
+            if end is not None and position >= end:
+                self._last = place
+                break
         return rows
 
     def size(self) -> int:

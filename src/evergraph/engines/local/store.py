@@ -114,7 +114,7 @@ class Store:
         contexts = {context for context, _ in self.relations if self._is_in(graph, context)}
         keys = [(context, one) for context in contexts for one in wanted]
         relations = tuple(self.relations[key] for key in keys if key in self.relations)
-        if len(relations) == 1 and relations[0].is_simple():
+        if len(relations) == 1 and relations[0].is_lean():
             name = 0 if isinstance(graph, DefaultGraph) else self._known(graph)
             return Route(relations, lean_route(relations[0], (wanted[0], name), self.dictionary, self.touched))
         return Route(relations, lambda quad, weight: self._change(quad, weight, relations))
@@ -178,24 +178,22 @@ class Store:
         if not relation.covered(cover):
             self._missing.append((relation, cover))
         relation.covers[cover] += 1
-        self._reroute(relation.key[1])
+        entries = relation.entries.setdefault(cover, [])
         if subscription.entry is not None:
-            relation.entries.setdefault(cover, []).append(subscription.entry)
+            entries.append(subscription.entry)
+        self._reroute(relation.key[1])
 
     def cancel(self, subscription: Subscription) -> None:
         """End a subscription, and drop what nobody else uses."""
         relation, cover = subscription.relation, subscription.cover
         if subscription.entry is not None:
-            entries = relation.entries[cover]
-            entries.remove(subscription.entry)
-            if not entries:
-                del relation.entries[cover]
+            relation.entries[cover].remove(subscription.entry)
         relation.covers[cover] -= 1
         predicate = relation.key[1]
         self._reroute(predicate)
         if relation.covers[cover]:
             return
-        del relation.covers[cover]
+        del relation.covers[cover], relation.entries[cover]
         if not relation.covers:
             del self.relations[relation.key]
             self._by_predicate[predicate] -= 1
