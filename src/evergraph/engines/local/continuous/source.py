@@ -105,22 +105,25 @@ class _Function:
         self.names: dict[Slot, str] = {}
         for column in writer.patterns[first].columns:
             self.names[writer.patterns[first].slot(column)] = column
+        self.fetched: dict[int, str] = {}
         self.depth, self.part = 0, 0
 
     def write(self) -> None:
         self._head()
-        for step in self.writer.orders[self.first]:
+        steps = self.writer.orders[self.first]
+        for number, step in enumerate(steps):
             if self.depth >= MAX_DEPTH:
                 self._continue()
+            self._fetch(steps[number:])
             if step.variable is not None:
                 self._intersect(step)
-            elif self.writer.patterns[step.patterns[0]].open(self.names):
-                self._scan(self.writer.patterns[step.patterns[0]])
+            elif step.patterns[0] in self.fetched:
+                self._scan(step.patterns[0])
             else:
                 self._test(self.writer.patterns[step.patterns[0]])
-            for number in step.patterns:
-                if self.skips and number > self.first:
-                    self._skip(self.writer.patterns[number])
+            for other in step.patterns:
+                if self.skips and other > self.first:
+                    self._skip(self.writer.patterns[other])
         row = "".join(f"{self.names[slot]}, " for slot in range(self.writer.variables))
         if self.yields:
             self._line(f"yield ({row})")
@@ -134,9 +137,9 @@ class _Function:
         self.writer.lines.append(" " * (2 + self.depth) + text)
 
     def _signature(self) -> str:
-        loops = [name for name in self.names.values() if name not in ("s", "p", "o", "g")]
+        inner = [name for name in self.names.values() if name not in ("s", "p", "o", "g")]
         name = f"{self.name}_{self.part}" if self.part else self.name
-        return f"{name}({', '.join(['s', 'p', 'o', 'g', 'w', *loops])})"
+        return f"{name}({', '.join(['s', 'p', 'o', 'g', 'w', *inner, *self.fetched.values()])})"
 
     def _head(self) -> None:
         self.depth = 0
@@ -155,42 +158,49 @@ class _Function:
         names = [self.names[pattern.slot(column)] for column in columns]
         return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
-    def _found(self, pattern: JoinPattern, closed: str) -> str:
-        index = self.writer.accesses[pattern.table, closed]
-        return f"{index}.get({self._key(pattern, closed)})" if closed else index
+    def _fetch(self, steps: list[Step]) -> None:
+        """Look up what later steps need as soon as it can be, so that no loop runs in vain."""
+        bound = set(self.names)
+        for step in steps:
+            for number in step.patterns:
+                pattern = self.writer.patterns[number]
+                closed = pattern.closed(bound)
+                known = all(pattern.slot(column) in self.names for column in closed)
+                if known and pattern.open(bound) and number not in self.fetched:
+                    name = self.fetched[number] = f"t{number}"
+                    index = self.writer.accesses[pattern.table, closed]
+                    self._line(f"{name} = {index}.get({self._key(pattern, closed)})" if closed else f"{name} = {index}")
+                    self._line(f"if {name} is None: {self._leave}" if closed else f"if not {name}: {self._leave}")
+            bound.update(slot for number in step.patterns for slot in self.writer.patterns[number].slots if slot >= 0)
 
     def _test(self, pattern: JoinPattern) -> None:
-        columns = next(columns for table, columns in self.writer.accesses if table == pattern.table)
+        index, columns = next((name, key[1]) for key, name in self.writer.accesses.items() if key[0] == pattern.table)
         if not columns:
-            self._line(f"if {self._key(pattern, pattern.columns)} not in {self._found(pattern, '')}: {self._leave}")
+            self._line(f"if {self._key(pattern, pattern.columns)} not in {index}: {self._leave}")
             return
         others = "".join(column for column in pattern.columns if column not in columns)
-        self._line(f"t, x = {self._found(pattern, columns)}, {self._key(pattern, others)}")
+        self._line(f"t, x = {index}.get({self._key(pattern, columns)}), {self._key(pattern, others)}")
         self._line(f"if not (x in t if t.__class__ in several else x == t): {self._leave}")
 
     def _intersect(self, step: Step) -> None:
-        patterns = [self.writer.patterns[number] for number in step.patterns]
-        found = [(f"t{number}", pattern.closed(self.names)) for number, pattern in enumerate(patterns)]
-        for (name, closed), pattern in zip(found, patterns, strict=True):
-            self._line(f"{name} = {self._found(pattern, closed)}")
-            self._line(f"if {name} is None: {self._leave}" if closed else f"if not {name}: {self._leave}")
+        found = [self.fetched.pop(number) for number in step.patterns]
         assert step.variable is not None
-        self._loop(f"v{step.variable}", found[0][0] if len(found) == 1 else f"meet({', '.join(n for n, _ in found)})")
+        self._loop(f"v{step.variable}", found)
         self.names[step.variable] = f"v{step.variable}"
 
-    def _loop(self, target: str, found: str) -> None:
-        if found.startswith("t"):
-            found = f"({found} if {found}.__class__ in several else ({found},))"
-        self._line(f"for {target} in {found}:")
-        self.depth += 1
-
-    def _scan(self, pattern: JoinPattern) -> None:
-        free = pattern.open(self.names)
-        self._line(f"t = {self._found(pattern, pattern.closed(self.names))}")
-        self._line(f"if t is None: {self._leave}")
-        targets = {pattern.slot(column): f"v{pattern.slot(column)}" for column in free}
-        self._loop(", ".join(targets.values()), "t")
+    def _scan(self, number: int) -> None:
+        pattern = self.writer.patterns[number]
+        targets = {slot: f"v{slot}" for slot in map(pattern.slot, pattern.open(self.names))}
+        self._loop(", ".join(targets.values()), [self.fetched.pop(number)])
         self.names.update(targets)
+
+    def _loop(self, target: str, found: list[str]) -> None:
+        one = found[0]
+        values = (
+            f"meet({', '.join(found)})" if len(found) > 1 else f"({one} if {one}.__class__ in several else ({one},))"
+        )
+        self._line(f"for {target} in {values}:")
+        self.depth += 1
 
     def _skip(self, other: JoinPattern) -> None:
         """Leave out the changed quad where it stands for a pattern after its own."""

@@ -21,7 +21,7 @@ Index: TypeAlias = dict[Value, Any]
 Most nodes have few neighbours, and a set of five takes six times the memory of a list of five."""
 
 FEW = 8
-SEVERAL: tuple[type, ...] = (list, set)
+SEVERAL = (list, set)
 
 Signature: TypeAlias = tuple[object, ...]
 """A triple pattern without the names of its variables."""
@@ -154,7 +154,7 @@ class IndexedTable:
                 index[place] = [found, new]
             elif new in found:
                 return False
-            elif found.__class__ is set:
+            elif isinstance(found, set):
                 found.add(new)
             elif len(found) < FEW:
                 found.append(new)
