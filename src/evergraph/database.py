@@ -1,6 +1,7 @@
 """A database: a dataset behind the gate, with a queue of updates, sequence numbers and a change log."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -16,7 +17,7 @@ from evergraph.fifo import FifoLock
 from evergraph.gate.embedded import EmbeddedDataset
 from evergraph.gate.endpoint import Endpoint
 from evergraph.gate.extract import Effect, Loader, extract, request_delta
-from evergraph.gate.journal import Journal
+from evergraph.gate.journal import FolderLock, Journal
 from evergraph.gate.load import load_document
 from evergraph.gate.remote import RemoteDataset
 from evergraph.gate.request import parse_update
@@ -243,13 +244,28 @@ def connect(
     :param default_graph: the IRI of a graph that serves as the default graph, for servers without one (Virtuoso).
     :param headers: sent with every request, for authorisation.
     """
-    endpoint = Endpoint(query_url, update_url, timeout=timeout, headers=headers)
-    folder = Path(log) if log is not None else None
-    change_log = ChangeLog(folder) if folder else None
-    journal = Journal(folder / "unsettled.rdfp" if folder else None)
-    dataset = RemoteDataset(endpoint, journal, NamedNode(default_graph) if default_graph else None)
-    dataset.roll_back()
+    resources = ExitStack()
+    try:
+        endpoint = Endpoint(query_url, update_url, timeout=timeout, headers=headers)
+        resources.callback(endpoint.close)
+        folder = Path(log) if log is not None else None
+        if folder:
+            resources.callback(FolderLock(folder).release)  # before the log is read: another process may be writing it
+        change_log = ChangeLog(folder) if folder else None
+        journal = Journal(folder / ".unsettled" if folder else None, change_log.last if change_log else 0)
+        dataset = RemoteDataset(endpoint, journal, _graph_name(default_graph), close=resources.close)
+        dataset.roll_back()
+    except BaseException:
+        resources.close()
+        raise
     return Database(dataset, change_log)
+
+
+def _graph_name(iri: str | None) -> NamedNode | None:
+    try:
+        return NamedNode(iri) if iri is not None else None
+    except ValueError as error:
+        raise UsageError(f"the default graph {iri!r} is not an absolute IRI") from error
 
 
 def _check_folder(folder: Path, read_only: bool) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
 from evergraph.gate.extract import Effect
-from evergraph.terms import DEFAULT_GRAPH, NamedNode, Quad, Term, quad_has_blank_node, term_text
+from evergraph.terms import DEFAULT_GRAPH, GraphName, NamedNode, Quad, Term, quad_has_blank_node, term_text
 
 Functions = dict[NamedNode, Callable[..., Term | None]]
 """Custom functions, as pyoxigraph takes them."""
@@ -23,18 +23,32 @@ def data_block(quads: Iterable[Quad]) -> str:
     return " ".join(data_row(quad, term_text(quad.object)) for quad in quads)
 
 
+def data_operation(keyword: str, graph: GraphName, triples: Iterable[str]) -> str:
+    """Write a DATA operation on one graph. (With more GRAPH blocks than one, Virtuoso fails to delete literals.)"""
+    text = " ".join(triples)
+    return (
+        f"{keyword} DATA {{ {text} }}" if graph == DEFAULT_GRAPH else f"{keyword} DATA {{ GRAPH {graph} {{ {text} }} }}"
+    )
+
+
 def chunks(texts: Iterable[str], most: int, size: int) -> Iterator[list[str]]:
     """Put texts together, at most so many and so long, but at least one."""
     chunk: list[str] = []
-    length = 0
+    total = 0
     for text in texts:
-        if chunk and (len(chunk) == most or length + len(text) > size):
+        length = sent_length(text)
+        if chunk and (len(chunk) == most or total + length > size):
             yield chunk
-            chunk, length = [], 0
+            chunk, total = [], 0
         chunk.append(text)
-        length += len(text)
+        total += length
     if chunk:
         yield chunk
+
+
+def sent_length(text: str) -> int:
+    """Tell how many bytes a text takes in a request; in a form, a byte that is not ASCII takes three."""
+    return len(text) if text.isascii() else 3 * len(text.encode())
 
 
 def embedded_update(effect: Effect) -> tuple[str, Functions]:

@@ -1,20 +1,25 @@
 """What SPARQL servers do differently, where it matters to the gate. docs/endpoints.md tells the whole story."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
-from evergraph.errors import UpdateFailed
+from evergraph.gate import virtuoso
 from evergraph.gate.stored_form import stored_quads
-from evergraph.terms import XSD, Literal, NamedNode, Quad
+from evergraph.terms import NamedNode, Quad, Term, term_text
 
-_STRING = XSD + "string"
-_INTEGERS = frozenset(
-    XSD + name
-    for name in (
-        *("integer", "int", "long", "short", "byte", "unsignedInt", "unsignedLong", "unsignedShort", "unsignedByte"),
-        *("nonNegativeInteger", "positiveInteger", "nonPositiveInteger", "negativeInteger"),
-    )
-)
+
+@dataclass(frozen=True, slots=True)
+class ByValue:
+    """For servers that take literals with equal values for one object, and keep the spelling that came first."""
+
+    types: frozenset[str]
+    """The types of such literals."""
+    unpredictable: frozenset[str]
+    """Those among them whose spelling the server must be asked for."""
+    value_of: Callable[[Term], Hashable]
+    """Returns something that is equal for literals that are one object."""
+    exact: Callable[[Term | None, Term | None], Term | None]
+    """Mends a term of an answer, given its ``STR``: numbers may come rounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,43 +43,14 @@ class Dialect:
     """Whether requests must come as forms. (Virtuoso never answers a query that is posted as it is.)"""
     has_default_graph: bool = True
     """Whether there is a graph without a name; where not, the default graph must be mapped to a named one."""
-    graph_per_operation: bool = False
-    """Whether DELETE DATA must name one graph only. (Virtuoso leaves literals behind if there are several.)"""
     system_graphs: frozenset[NamedNode] = frozenset()
     """Graphs that belong to the server, not to the dataset."""
     stored_form: Callable[[set[Quad]], set[Quad]] = lambda quads: quads
     """Writes quads as the server would give them back."""
-    spellings: Callable[[Quad], tuple[str, ...]] = lambda quad: (str(quad.object),)
+    spellings: Callable[[Quad], tuple[str, ...]] = lambda quad: (term_text(quad.object),)
     """Lists the ways in which the server may hold the object of a quad."""
-
-
-def _virtuoso_form(quads: set[Quad]) -> set[Quad]:
-    return {_virtuoso_quad(quad) for quad in quads}
-
-
-def _virtuoso_quad(quad: Quad) -> Quad:
-    value = quad.object
-    if not isinstance(value, Literal) or value.language is not None:
-        return quad
-    if value.value.lower() == "nan":
-        raise UpdateFailed(f"Virtuoso damages its index when it stores a NaN: {quad}", hint="leave the value out")
-    if value.datatype.value not in _INTEGERS:
-        return quad
-    try:
-        canonical = str(int(value.value))
-    except ValueError:
-        return quad  # not a number; Virtuoso will refuse it and say so
-    if canonical == value.value:
-        return quad
-    return Quad(quad.subject, quad.predicate, Literal(canonical, datatype=value.datatype), quad.graph_name)
-
-
-def _virtuoso_spellings(quad: Quad) -> tuple[str, ...]:
-    """Virtuoso takes ``"x"`` and ``"x"^^xsd:string`` for two terms, which in RDF are one."""
-    value = quad.object
-    if isinstance(value, Literal) and value.language is None and value.datatype.value == _STRING:
-        return str(value), f"{value}^^<{_STRING}>"
-    return (str(value),)
+    by_value: ByValue | None = None
+    """How literals are told apart, if not by their spelling."""
 
 
 GENERIC = Dialect("SPARQL 1.1")
@@ -90,23 +66,10 @@ VIRTUOSO = Dialect(
     write_bytes=4 * 2**20,
     posts_forms=True,
     has_default_graph=False,
-    graph_per_operation=True,
-    system_graphs=frozenset(
-        map(
-            NamedNode,
-            (
-                "http://www.openlinksw.com/schemas/virtrdf#",
-                "http://www.w3.org/ns/ldp#",
-                "http://www.w3.org/2002/07/owl#",
-                "http://localhost:8890/DAV/",
-                "http://localhost:8890/sparql",
-                "urn:activitystreams-owl:map",
-                "urn:core:services:sparql",
-            ),
-        )
-    ),
-    stored_form=_virtuoso_form,
-    spellings=_virtuoso_spellings,
+    system_graphs=virtuoso.SYSTEM_GRAPHS,
+    stored_form=lambda quads: {virtuoso.stored_quad(quad) for quad in quads},
+    spellings=virtuoso.spellings,
+    by_value=ByValue(virtuoso.VALUES, virtuoso.DATES, virtuoso.value_of, virtuoso.exact),
 )
 
 

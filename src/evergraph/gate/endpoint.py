@@ -16,11 +16,20 @@ from pyoxigraph import (
 
 from evergraph.errors import EndpointError, UncertainOutcome
 from evergraph.gate.dialects import Dialect, recognise
+from evergraph.terms import Term
 
 Answer: TypeAlias = QuerySolutions | QueryBoolean | list[Triple]
+Rows: TypeAlias = list[tuple[Term | None, ...]]
 
 _QUERY, _UPDATE = "application/sparql-query", "application/sparql-update"
 _RESULTS = "application/sparql-results+json, application/n-triples;q=0.9"
+_NOTHING_DONE = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 413, 415, 429})
+_GATEWAY = frozenset({502, 504})
+_CUT_SHORT = "raise the limits of the server on rows and time (Virtuoso: section SPARQL), or make the request smaller"
+
+
+class NotTaken(EndpointError):
+    """The endpoint did not take a request at all: nothing of it was done."""
 
 
 class Endpoint:
@@ -31,22 +40,40 @@ class Endpoint:
     ) -> None:
         self.query_url = query_url
         self.update_url = update_url
-        self._http = httpx.Client(timeout=timeout, headers=dict(headers or {}), follow_redirects=True)
-        # By GET, because that is what every server takes; Virtuoso hangs on a query that is posted as it is.
-        self.dialect: Dialect = recognise(self._ask("GET", params={"query": "ASK {}"}).headers)
+        # Redirects are refused: a POST that follows one arrives as a GET, and an update that way does nothing.
+        self._http = httpx.Client(timeout=timeout, headers=dict(headers or {}))
+        try:
+            # By GET, because that is what every server takes; Virtuoso hangs on a query that is posted as it is.
+            first = self._ask("GET", params={"query": "ASK {}"})
+            self.dialect: Dialect = recognise(first.headers)
+            self._read(first)
+        except BaseException:
+            self._http.close()
+            raise
 
     def query(self, text: str) -> Answer:
         """Run a query; the answer is read to its end before this returns."""
-        response = self._ask("POST", **self._body(text, "query", _QUERY))
+        return self._read(self._ask("POST", **self._body(text, "query", _QUERY)))
+
+    def select(self, text: str) -> Rows:
+        """Run a SELECT query."""
+        solutions = self.query(text)
+        if not isinstance(solutions, QuerySolutions):
+            raise EndpointError(f"{self.query_url} did not answer a SELECT query with solutions")
+        return [tuple(row) for row in solutions]
+
+    def _read(self, response: httpx.Response) -> Answer:
         media_type = response.headers.get("content-type", "")
         try:
             if "json" in media_type:
                 return self._solutions(response)
+            if "html" in media_type:
+                raise ValueError("a page for people")
             found = RdfFormat.from_media_type(media_type) or RdfFormat.TURTLE
             return [quad.triple for quad in parse(response.content, found)]
-        except (SyntaxError, ValueError) as error:
+        except (SyntaxError, ValueError, MemoryError) as error:  # MemoryError: one value of 16 MB or more
             raise EndpointError(
-                f"{self.query_url} answered with something unreadable ({media_type}): {error}",
+                f"{self.query_url} answered with something unreadable ({media_type or 'no media type'}): {error}",
                 hint="check that this is the address of a SPARQL query service",
             ) from error
 
@@ -56,37 +83,31 @@ class Endpoint:
         if b'"__ASK_RETVAL"' in content:  # Virtuoso's answer to ASK
             truth = b"true" if b'"value": "1"' in content else b"false"
             content = b'{"head":{},"boolean":%s}' % truth
+        count = _row_count(content)  # reads to the end, because parsing is lazy
         limit = response.headers.get("x-sparql-maxrows")
-        if limit and _row_count(content) >= int(limit):
-            raise EndpointError(
-                f"{self.query_url} cut its answer short after {limit} rows",
-                hint="raise ResultSetMaxRows in the server's settings, or make the request smaller",
-            )
+        if limit and count >= int(limit):
+            raise EndpointError(f"{self.query_url} cut its answer short after {limit} rows", hint=_CUT_SHORT)
+        if response.status_code == httpx.codes.PARTIAL_CONTENT or response.headers.get("x-sql-state") == "S1TAT":
+            raise EndpointError(f"{self.query_url} ran out of time and answered in part", hint=_CUT_SHORT)
         return parse_query_results(content, QueryResultsFormat.JSON)
-
-    def select(self, text: str) -> QuerySolutions:
-        """Run a SELECT query."""
-        solutions = self.query(text)
-        if not isinstance(solutions, QuerySolutions):
-            raise EndpointError(f"{self.query_url} did not answer a SELECT query with solutions")
-        return solutions
 
     def update(self, text: str) -> None:
         """Run an update request.
 
-        :raises UncertainOutcome: if the connection broke after the request was sent.
+        :raises NotTaken: if the endpoint did nothing.
+        :raises UncertainOutcome: if it is not known what the endpoint did.
         """
         try:
             response = self._http.post(self.update_url, **self._body(text, "update", _UPDATE))
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol) as error:
-            raise self._unreachable(self.update_url, error) from error
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+            raise _unreachable(NotTaken, self.update_url, error) from error
         except httpx.HTTPError as error:
-            raise UncertainOutcome(
-                f"the connection to {self.update_url} broke during a write: {error or type(error).__name__}",
-                hint="the endpoint may hold all, some or none of it",
-            ) from error
+            raise _uncertain(self.update_url, f"broke: {str(error) or type(error).__name__}") from error
+        if response.status_code in _GATEWAY:
+            raise _uncertain(self.update_url, f"broke behind a gateway: {_reason(response)}")
         if not response.is_success:
-            raise self._refused(self.update_url, response)
+            kind = NotTaken if response.status_code in _NOTHING_DONE else EndpointError
+            raise _refused(kind, self.update_url, response)
 
     def close(self) -> None:
         """Close the connections."""
@@ -97,30 +118,42 @@ class Endpoint:
             return {"data": {field: text}}
         return {"content": text.encode(), "headers": {"Content-Type": media_type}}
 
-    def _ask(self, method: str, **request: Any) -> httpx.Response:
+    def _ask(self, method: str, params: Mapping[str, str] | None = None, **request: Any) -> httpx.Response:
         headers = {"Accept": _RESULTS} | request.pop("headers", {})
         try:
-            response = self._http.request(method, self.query_url, headers=headers, **request)
-        except httpx.HTTPError as error:
-            raise self._unreachable(self.query_url, error) from error
+            url = httpx.URL(self.query_url).copy_merge_params(params or {})
+            response = self._http.request(method, url, headers=headers, **request)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _unreachable(EndpointError, self.query_url, error) from error
         if not response.is_success:
-            raise self._refused(self.query_url, response)
+            raise _refused(EndpointError, self.query_url, response)
         return response
-
-    def _unreachable(self, url: str, error: Exception) -> EndpointError:
-        reason = str(error) or type(error).__name__
-        return EndpointError(
-            f"{url} does not answer: {reason}", hint="check that the server runs and the address is right"
-        )
-
-    def _refused(self, url: str, response: httpx.Response) -> EndpointError:
-        reason = " ".join(response.text.split())[:500]
-        return EndpointError(
-            f"{url} answered {response.status_code} {response.reason_phrase}: {reason}",
-            hint="check the address, the credentials and the log of the server",
-        )
 
 
 def _row_count(content: bytes) -> int:
     found = parse_query_results(content, QueryResultsFormat.JSON)
     return sum(1 for _ in found) if isinstance(found, QuerySolutions) else 0
+
+
+def _unreachable(kind: type[EndpointError], url: str, error: Exception) -> EndpointError:
+    reason = str(error) or type(error).__name__
+    return kind(f"{url} does not answer: {reason}", hint="check that the server runs and the address is right")
+
+
+def _refused(kind: type[EndpointError], url: str, response: httpx.Response) -> EndpointError:
+    hint = "check the address, the credentials and the log of the server"
+    if response.has_redirect_location:
+        hint = f"use the address that it names: {response.headers['location']}"
+    return kind(f"{url} answered {_reason(response)}", hint=hint)
+
+
+def _reason(response: httpx.Response) -> str:
+    reason = " ".join(response.text.split())[:500]
+    return f"{response.status_code} {response.reason_phrase}: {reason}"
+
+
+def _uncertain(url: str, what: str) -> UncertainOutcome:
+    return UncertainOutcome(
+        f"the connection to {url} {what}, in the middle of a write",
+        hint="nothing of it counts: what was written is taken back, now and again before the next update",
+    )

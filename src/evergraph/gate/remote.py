@@ -4,12 +4,15 @@ An endpoint has no transactions, so a change that fails half-way is taken back b
 change. What is not settled is kept in a journal, if there is a place for one, and taken back on the next start.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain, islice
 from typing import cast
 
+from evergraph.delta import Delta
 from evergraph.errors import BlankNodeRefused, EndpointError, UncertainOutcome, UpdateFailed
-from evergraph.gate.data_update import chunks, data_row
-from evergraph.gate.endpoint import Answer, Endpoint
+from evergraph.gate.by_value import refuse_equal_values, stored_spellings
+from evergraph.gate.data_update import chunks, data_operation, sent_length
+from evergraph.gate.endpoint import Answer, Endpoint, NotTaken, Rows
 from evergraph.gate.extract import Effect
 from evergraph.gate.journal import Journal
 from evergraph.gate.operations import Row, Where
@@ -20,11 +23,17 @@ from evergraph.terms import (
     BlankNode,
     DefaultGraph,
     GraphName,
+    Literal,
     NamedNode,
     Quad,
+    Term,
+    Triple,
     quad_has_blank_node,
     skolemise_quad,
+    term_text,
 )
+
+_SAMPLE = 100
 
 
 class RemoteDataset:
@@ -34,17 +43,28 @@ class RemoteDataset:
     the protocol: a change that would need one is refused before it is written.
 
     :param default_graph: a named graph that serves as the default graph, for servers that have none.
+    :param close: lets go of connections and files.
     """
 
     atomic = False
 
-    def __init__(self, endpoint: Endpoint, journal: Journal, default_graph: NamedNode | None = None) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        journal: Journal,
+        default_graph: NamedNode | None = None,
+        *,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.close = close
         self._endpoint = endpoint
         self._dialect = endpoint.dialect
         self._check = PresenceCheck(endpoint)
         self._journal = journal
         self._default_graph = default_graph
         self._foreign: set[BlankNode] = set()
+        self._proven = False
+        self._uncertain = False
 
     # --- reading
 
@@ -55,13 +75,21 @@ class RemoteDataset:
     def solutions(self, where: Where, variables: tuple[str, ...], unwritten: Effect) -> Iterable[Row]:
         """Evaluate a WHERE clause by one SELECT query."""
         assert not unwritten
+        rows = self._rows(where.prologue, variables, f"{self._dataset_clauses(where)} WHERE {where.pattern}")
+        self._foreign.update(node for row in rows for term in row if term is not None for node in _blank_nodes(term))
+        return rows
+
+    def _rows(self, prologue: str, variables: tuple[str, ...], rest: str) -> Rows:
+        """Run a SELECT query; where the server rounds numbers in its answers, ask for their text too."""
         names = " ".join(f"?{name}" for name in variables) or "(0 AS ?evergraph_row)"
-        found = self._endpoint.select(
-            f"{where.prologue}SELECT {names} {self._dataset_clauses(where)} WHERE {where.pattern}"
-        )
-        rows: list[Row] = [tuple(row) for row in found]
-        self._foreign.update(term for row in rows for term in row if isinstance(term, BlankNode))
-        return rows if variables else [()] * len(rows)
+        by_value = self._dialect.by_value
+        if not by_value:
+            rows = self._endpoint.select(f"{prologue}SELECT {names} {rest}")
+            return rows if variables else [()] * len(rows)
+        texts = " ".join(f"(STR(?{name}) AS ?evergraph_text_{name})" for name in variables)
+        rows = self._endpoint.select(f"{prologue}SELECT {names} {texts} {rest}")
+        width = len(variables)
+        return [tuple(map(by_value.exact, row[:width], row[width:])) for row in rows]
 
     def present(self, quads: Collection[Quad]) -> set[Quad]:
         """Tell which of the quads are there."""
@@ -74,9 +102,10 @@ class RemoteDataset:
         stored = self._default_graph if self._default_graph and name == DEFAULT_GRAPH else name
         pattern = "?s ?p ?o" if isinstance(stored, DefaultGraph) else f"GRAPH {stored} {{ ?s ?p ?o }}"
         quads = set()
-        for subject, predicate, value in self._endpoint.select(f"SELECT ?s ?p ?o {{ {pattern} }}"):
+        for row in self._rows("", ("s", "p", "o"), f"{{ {pattern} }}"):
+            subject, predicate, value = cast(tuple[NamedNode, NamedNode, Term], row)
             quads.add(Quad(subject, predicate, value, name))
-            self._foreign.update(term for term in (subject, value) if isinstance(term, BlankNode))
+            self._foreign.update(_blank_nodes(subject), _blank_nodes(value))
         return quads
 
     def graph_names(self) -> set[NamedNode | BlankNode]:
@@ -87,7 +116,26 @@ class RemoteDataset:
 
     def stored_form(self, quads: set[Quad]) -> set[Quad]:
         """Give names to fresh blank nodes, and write literals as the server gives them back."""
-        return self._dialect.stored_form({quad if self._is_foreign(quad) else skolemise_quad(quad) for quad in quads})
+        named = {quad if self._is_foreign(quad) else skolemise_quad(quad) for quad in quads}
+        stored = self._dialect.stored_form(named)
+        if self._dialect.by_value:
+            return stored_spellings(stored, self._dialect.by_value, self._dialect.read_rows, self)
+        return stored
+
+    def spellings(self, literals: list[Literal]) -> list[Literal]:
+        """Ask the server how it writes literals."""
+        values = " ".join(f"({place} {literal})" for place, literal in enumerate(literals))
+        rows = self._endpoint.select(f"SELECT ?i ?v {{ VALUES (?i ?v) {{ {values} }} }}")
+        return [cast(Literal, value) for _, value in sorted(rows, key=lambda row: int(cast(Literal, row[0]).value))]
+
+    def objects(self, quads: list[Quad]) -> list[tuple[int, Term]]:
+        """Read all objects with the graph, subject and predicate of a quad; each comes with the place of that quad."""
+        values = " ".join(
+            f"({place} {quad.graph_name} {quad.subject} {quad.predicate})"
+            for place, quad in enumerate(map(self._placed, quads))
+        )
+        rows = self._rows("", ("i", "o"), f"{{ VALUES (?i ?g ?s ?p) {{ {values} }} GRAPH ?g {{ ?s ?p ?o }} }}")
+        return [(int(cast(Literal, place).value), cast(Term, value)) for place, value in rows]
 
     def _dataset_clauses(self, where: Where) -> str:
         """Write the dataset of a WHERE clause as FROM clauses.
@@ -108,14 +156,16 @@ class RemoteDataset:
     # --- blank nodes
 
     def _is_foreign(self, quad: Quad) -> bool:
-        return any(term in self._foreign for term in (quad.subject, quad.object))
+        nodes = chain(_blank_nodes(quad.subject), _blank_nodes(quad.object), _blank_nodes(quad.graph_name))
+        return not self._foreign.isdisjoint(nodes)
 
     def _refuse_blank_nodes(self, quads: Iterable[Quad]) -> None:
         for quad in quads:
             if quad_has_blank_node(quad):
                 raise BlankNodeRefused(
                     f"the change needs a blank node of {self._endpoint.query_url}: {quad}",
-                    hint="the SPARQL protocol cannot name it; give the node an IRI, or make the change on the server",
+                    hint="the SPARQL protocol cannot name it (nor one that BNODE() made in a WHERE clause); "
+                    "give the node an IRI, or make the change on the server",
                 )
 
     # --- writing
@@ -123,38 +173,70 @@ class RemoteDataset:
     def write(self, effect: Effect) -> None:
         """Apply an exact change in requests of bounded size."""
         self._refuse_blank_nodes(effect.delta.deleted | effect.delta.inserted)
+        if self._dialect.by_value:
+            refuse_equal_values(effect.delta.inserted, self._dialect.by_value, self._dialect.name)
         requests = self._requests(effect)
         self._journal.record(effect.delta)
-        for request in requests:
-            self._endpoint.update(request)
+        for number, request in enumerate(requests):
+            try:
+                self._endpoint.update(request)
+            except NotTaken:
+                if number == 0:
+                    self._journal.forget_last()
+                raise
+            except UncertainOutcome:
+                self._uncertain = True
+                raise
+        if effect.delta and not self._proven:
+            self._prove(effect.delta)
+
+    def _prove(self, delta: Delta) -> None:
+        """See once that what the update service is told shows in the query service."""
+        inserted, deleted = (set(islice(quads, _SAMPLE)) for quads in (delta.inserted, delta.deleted))
+        if self.present(inserted | deleted) != inserted:
+            raise EndpointError(
+                f"{self._endpoint.update_url} took a change that {self._endpoint.query_url} does not show",
+                hint="check that the two are services of the same dataset, and that nobody else writes to it",
+            )
+        self._proven = True
 
     def _requests(self, effect: Effect) -> list[str]:
         """Write the change as requests within the limits of the server."""
-        parts = chunks(self._operations(effect), self._dialect.write_operations, self._dialect.write_bytes)
+        limit = self._dialect.write_bytes
+        parts = [*chunks(self._operations(effect), self._dialect.write_operations, limit)]
+        for part in parts:
+            if (length := sum(map(sent_length, part))) > 2 * limit:
+                raise UpdateFailed(
+                    f"a quad that takes {length} bytes is too long for {self._dialect.name}: {part[0][:200]}…",
+                    hint="leave the value out, or keep it elsewhere and link to it",
+                )
         return [";\n".join(part) for part in parts]
 
     def _operations(self, effect: Effect) -> Iterator[str]:
         """Write the change as operations. A graph that is dropped is emptied: DROP could take more than was read."""
         for keyword, quads in (("DELETE", effect.delta.deleted), ("INSERT", effect.delta.inserted)):
-            placed = [self._placed(quad) for quad in quads]
-            for group in _by_graph(placed) if self._dialect.graph_per_operation else [placed]:
-                rows = (row for quad in group for row in self._data_rows(keyword, quad))
-                for part in chunks(rows, self._dialect.write_quads, self._dialect.write_bytes):
-                    yield f"{keyword} DATA {{ {' '.join(part)} }}"
+            for graph, group in _by_graph(map(self._placed, quads)).items():
+                triples = (text for quad in group for text in self._triples(keyword, quad))
+                for part in chunks(triples, self._dialect.write_quads, self._dialect.write_bytes):
+                    yield data_operation(keyword, graph, part)
         for name in effect.created - {quad.graph_name for quad in effect.delta.inserted}:
             yield f"CREATE SILENT GRAPH {name}"
 
-    def _data_rows(self, keyword: str, quad: Quad) -> Iterator[str]:
-        for value in self._dialect.spellings(quad) if keyword == "DELETE" else (str(quad.object),):
-            yield data_row(quad, value)
+    def _triples(self, keyword: str, quad: Quad) -> Iterator[str]:
+        for value in self._dialect.spellings(quad) if keyword == "DELETE" else (term_text(quad.object),):
+            yield f"{quad.subject} {quad.predicate} {value} ."
 
     def settle(self, sequence: int) -> None:
         """Forget how to take back what counts now."""
-        self._journal.clear()
+        self._journal.settle(sequence)
         self._foreign.clear()
 
     def roll_back(self) -> None:
-        """Take back what was written and does not count; keep the journal if the endpoint does not answer."""
+        """Take back what was written and does not count; keep the journal if the endpoint does not answer.
+
+        After a write that broke off the journal is kept for a second time, before the next change: the endpoint may
+        still have been at work on the write when the first came.
+        """
         self._foreign.clear()
         unsettled = self._journal.unsettled()
         if unsettled:
@@ -162,15 +244,21 @@ class RemoteDataset:
                 for request in self._requests(Effect(unsettled.inverse())):
                     self._endpoint.update(request)
             except EndpointError as error:
-                raise UncertainOutcome(
-                    f"a change was written in part, and could not be taken back: {error.message}",
-                    hint="it will be taken back before the next update; until then the endpoint may hold some of it",
-                ) from error
-        self._journal.clear()
+                raise self._stuck(error) from error
+        if self._uncertain:
+            self._uncertain = False
+        else:
+            self._journal.clear()
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._endpoint.close()
+    def _stuck(self, error: EndpointError) -> UncertainOutcome:
+        hint = "it will be taken back before the next update; until then the endpoint may hold some of it"
+        if self._journal.path:
+            hint += f"; what is to be taken back is kept in {self._journal.path}"
+        else:
+            hint += "; with a log folder (--log DIR) a later process could take it back too"
+        return UncertainOutcome(
+            f"a change was written in part, and could not be taken back: {error.message}", hint=hint
+        )
 
     # --- the default graph
 
@@ -192,8 +280,16 @@ def _mentions_graphs(pattern: str) -> bool:
     return any(token.is_word("GRAPH") for token in tokenize(pattern))
 
 
-def _by_graph(quads: list[Quad]) -> list[list[Quad]]:
+def _blank_nodes(term: Term | GraphName) -> Iterator[BlankNode]:
+    if isinstance(term, BlankNode):
+        yield term
+    elif isinstance(term, Triple):
+        yield from _blank_nodes(term.subject)
+        yield from _blank_nodes(term.object)
+
+
+def _by_graph(quads: Iterable[Quad]) -> dict[GraphName, list[Quad]]:
     groups: dict[GraphName, list[Quad]] = {}
     for quad in quads:
         groups.setdefault(quad.graph_name, []).append(quad)
-    return list(groups.values())
+    return groups
