@@ -48,7 +48,8 @@ from evergraph.sparql.scope import assigned, children, exists_in, expressions, m
 from evergraph.terms import BlankNode, DefaultGraph, Literal, NamedNode, Term, Triple, Variable
 
 _REFUSED = frozenset({Function.RAND, Function.UUID, Function.STRUUID, Function.BNODE})
-_ANY_GRAPH = NamedNode("urn:evergraph:any-graph")
+ANY_GRAPH = NamedNode("urn:evergraph:any-graph")
+"""Stands for any one named graph where a plan is only looked at."""
 
 UNIT_ROW = nodes.Values((), ((),))
 """The plan with exactly one row, which binds nothing."""
@@ -163,7 +164,7 @@ class Lowering:
         context = self.context(graph)
         if not isinstance(context, EachGraph):
             return empty(*sorted(variables(operand).possible | {graph}, key=str))
-        name = min(context.among, key=str) if context.among else _ANY_GRAPH
+        name = min(context.among, key=str) if context.among else ANY_GRAPH
         return nodes.Graph(context, operand, self.lower(fix_graph(operand, graph, name)))
 
     def _left_join(self, left: Plan, right: Plan, condition: Expression) -> Plan:
@@ -318,4 +319,4 @@ def _all_expressions(pattern: Pattern) -> Iterator[Expression]:
         yield from _all_expressions(child)
 
 
-__all__ = ["UNIT_ROW", "Lowering", "bgp", "empty", "join_all", "project", "refuse_unmaintainable"]
+__all__ = ["ANY_GRAPH", "UNIT_ROW", "Lowering", "bgp", "empty", "join_all", "project", "refuse_unmaintainable"]

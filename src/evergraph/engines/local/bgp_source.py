@@ -10,8 +10,10 @@ The source depends on the shape alone: constants and indexes are parameters, so 
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, TypeAlias
+
+from evergraph.engines.local.relations import meet
 
 Slot: TypeAlias = int
 """A member of a pattern: variable 0, 1, …, or constant -1, -2, …"""
@@ -85,12 +87,13 @@ class _Writer:
     lines: list[str] = field(default_factory=list)
     accesses: dict[Access, str] = field(default_factory=dict)
     names: dict[Slot, str] = field(default_factory=dict)
+    fetched: dict[int, str] = field(default_factory=dict)
     depth: int = 0
     delta_of: int | None = None
 
     def delta(self, number: int) -> None:
         pattern = self.shape.patterns[number]
-        self.names, self.depth, self.delta_of = {}, 0, number
+        self.names, self.fetched, self.depth, self.delta_of = {}, {}, 0, number
         self._line(f"def delta{number}(s, p, o, g, w):", -1)
         for column in "spog":
             slot = getattr(pattern, column)
@@ -116,7 +119,7 @@ class _Writer:
         unpack += [f"{name} = indexes[{number}]" for number, name in enumerate(self.accesses.values())]
         head = [f"def make(indexes, constants, {extra}):", *(f" {line}" for line in (*unpack, prelude))]
         source = "\n".join([*head, *self.lines, f" {result}", ""])
-        space: dict[str, Any] = {}
+        space: dict[str, Any] = {"meet": meet}
         exec(compile(source, "<bgp>", "exec"), space)
         return Code(source, tuple(self.accesses), space["make"])
 
@@ -129,6 +132,7 @@ class _Writer:
 
     def _rest(self, waiting: list[int], first: int | None) -> None:
         while waiting:
+            self._fetch(waiting)
             chosen, variable = self._next(waiting) if first is None else ([first], None)
             first = None
             if variable is not None:
@@ -147,6 +151,17 @@ class _Writer:
         self._line("n = get(r, 0) + w")
         self._line("if n: out[r] = n")
         self._line("else: del out[r]")
+
+    def _fetch(self, waiting: list[int]) -> None:
+        """Look up patterns with one open member as soon as it can be done: if one has no match, nothing has."""
+        for number in waiting:
+            pattern = self.shape.patterns[number]
+            free = self._free(number)
+            if pattern.columns == "so" and len(free) == 1 and number not in self.fetched:
+                self.fetched[number] = free
+                bound = "s" if free == "o" else "o"
+                self._line(f"t{number} = {self._lookup(number, bound, '')}")
+                self._line(f"if not t{number}: {self._leave}")
 
     def _next(self, waiting: list[int]) -> tuple[list[int], Slot | None]:
         """Choose what to look up next: checks, then the variable that most patterns leave as their only open one."""
@@ -196,7 +211,10 @@ class _Writer:
     def _check(self, number: int) -> None:
         """Test whether a pattern that is bound throughout is there."""
         pattern = self.shape.patterns[number]
-        if pattern.columns == "so":
+        if number in self.fetched:
+            name = self._name(pattern.slot(self.fetched[number]))
+            self._line(f"if {name} not in t{number}: {self._leave}")
+        elif pattern.columns == "so":
             bound, tested = ("o", "s") if pattern.o < 0 else ("s", "o")
             self._line(
                 f"if {self._name(pattern.slot(tested))} not in {self._lookup(number, bound, ', ()')}: {self._leave}"
@@ -207,20 +225,17 @@ class _Writer:
 
     def _intersect(self, numbers: list[int], variable: Slot) -> None:
         """Loop over the values of one variable that all of some patterns allow."""
-        sets = []
+        name = f"v{variable}"
+        parts = []
         for number in numbers:
+            parts.append(f"t{number}")
+            if number in self.fetched:
+                continue
             free = self._free(number)
             bound = "".join(column for column in self.shape.patterns[number].columns if column not in free)
-            sets.append((number, bound))
-        name = f"v{variable}"
-        if len(sets) == 1:
-            [(number, bound)] = sets
-            self._line(f"for {name} in {self._lookup(number, bound, ', ()')}:")
-        else:
-            for number, bound in sets:
-                self._line(f"t{number} = {self._lookup(number, bound, '')}")
-                self._line(f"if not t{number}: {self._leave}")
-            self._line(f"for {name} in {' & '.join(f't{number}' for number, _ in sets)}:")
+            self._line(f"t{number} = {self._lookup(number, bound, '')}")
+            self._line(f"if not t{number}: {self._leave}")
+        self._line(f"for {name} in {reduce(lambda one, other: f'meet({one}, {other})', parts)}:")
         self.names[variable] = name
         self.depth += 1
 

@@ -131,7 +131,7 @@ class LocalEngine:
             _build(query, view.plan, lowering, view.circuit)
             view.circuit.start()
             view.refresh()
-        except EvergraphError:
+        except BaseException:
             self._store.forget_missing()
             view.circuit.close()
             raise

@@ -218,29 +218,54 @@ def _members(columns: str, value: Any) -> dict[str, int]:
 
 
 def _insert(index: Any, columns: str, wide: str, quad: Ids) -> None:
-    if wide == "so":
-        key, value = (quad[0], quad[2]) if columns == "s" else (quad[2], quad[0])
-    elif not columns:
-        index.add(_values(quad, wide))
-        return
-    else:
+    if columns:
         rest = "".join([column for column in wide if column not in columns])
-        key, value = _values(quad, columns), _values(quad, rest)  # type: ignore[assignment]
-    found = index.get(key)
-    if found is None:
-        index[key] = {value}
+        grow(index, _values(quad, columns), _values(quad, rest))
     else:
-        found.add(value)
+        index.add(_values(quad, wide))
 
 
 def _remove(index: Any, columns: str, wide: str, quad: Ids) -> None:
-    if not columns:
+    if columns:
+        rest = "".join([column for column in wide if column not in columns])
+        shrink(index, _values(quad, columns), _values(quad, rest))
+    else:
         index.discard(_values(quad, wide))
-        return
-    rest = "".join([column for column in wide if column not in columns])
-    key = _values(quad, columns)
+
+
+_FEW = 4
+
+
+def grow(index: dict[Any, Any], key: Hashable, value: Hashable) -> None:
+    """Add a value to a key. Few values are a tuple: a set takes four times the memory, and time of the collector."""
     found = index.get(key)
-    if found is not None:
-        found.discard(_values(quad, rest))
-        if not found:
-            del index[key]
+    if found is None:
+        index[key] = (value,)
+    elif type(found) is not tuple:
+        found.add(value)
+    elif value not in found:
+        index[key] = (*found, value) if len(found) < _FEW else {*found, value}
+
+
+def shrink(index: dict[Any, Any], key: Hashable, value: Hashable) -> None:
+    """Take a value from a key; nothing happens if it is not there."""
+    found = index.get(key)
+    if found is None:
+        return
+    if type(found) is not tuple:
+        found.discard(value)
+        if len(found) < _FEW:
+            index[key] = tuple(found)
+    elif found == (value,):
+        del index[key]
+    else:
+        index[key] = tuple([one for one in found if one != value])
+
+
+def meet(one: Any, other: Any) -> Any:
+    """Return what is in two collections of values, at the price of the smaller one."""
+    if type(one) is set and type(other) is set:
+        return one & other
+    if len(other) < len(one):
+        one, other = other, one
+    return [value for value in one if value in other]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from evergraph.engines.local.dictionary import Dictionary
-from evergraph.engines.local.relations import EVERYTHING, Entry, Leaf, Relation
+from evergraph.engines.local.relations import EVERYTHING, Entry, Leaf, Relation, grow, shrink
 from evergraph.terms import Quad
 
 Take = Callable[[Quad, int], None]
@@ -45,29 +45,17 @@ def lean_route(
             object_ = encode(object_term)
         if weight > 0:
             if by_subject is not None:
-                if (found := by_subject.get(subject)) is None:
-                    by_subject[subject] = {object_}
-                else:
-                    found.add(object_)
+                grow(by_subject, subject, object_)
             if by_object is not None:
-                if (found := by_object.get(object_)) is None:
-                    by_object[object_] = {subject}
-                else:
-                    found.add(subject)
+                grow(by_object, object_, subject)
         for run, leaf in entries:
             run(subject, predicate, object_, graph, weight)
             touched[leaf] = None
         if weight < 0:
             if by_subject is not None:
-                found = by_subject[subject]
-                found.discard(object_)
-                if not found:
-                    del by_subject[subject]
+                shrink(by_subject, subject, object_)
             if by_object is not None:
-                found = by_object[object_]
-                found.discard(subject)
-                if not found:
-                    del by_object[object_]
+                shrink(by_object, object_, subject)
 
     return take
 
