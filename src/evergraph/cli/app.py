@@ -10,6 +10,7 @@ from evergraph.cli.apply import apply
 from evergraph.cli.bench import bench
 from evergraph.cli.check import check
 from evergraph.cli.demo import demo
+from evergraph.cli.explain import explain
 from evergraph.cli.log import log
 from evergraph.cli.query import query
 from evergraph.cli.watch import watch
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 app.command()(apply)
 app.command()(watch)
+app.command()(explain)
 app.command()(check)
 app.command()(query)
 app.command()(log)

@@ -80,7 +80,11 @@ def watch(
 
 def load_query(name: str) -> Query:
     """Read and parse a query; errors name the file."""
-    text = read_text(name)
+    return parse(name, read_text(name))
+
+
+def parse(name: str, text: str) -> Query:
+    """Parse a query that was read from a file of that name."""
     try:
         return parse_query(text, base_iri(name))
     except SyntaxProblem as error:
