@@ -275,3 +275,12 @@ def test_construct_and_describe() -> None:
     assert query.pattern == Project(AB, (A, B))
     assert parse_query("DESCRIBE <urn:p>") == Describe((P,), Project(UNIT, ()))
     assert parse_query("DESCRIBE * { ?a <urn:p> ?b }") == Describe((A, B), Project(AB, (A, B)))
+
+
+def test_the_same_text_is_the_same_query() -> None:
+    """Nodes without a label are numbered, so that what CONSTRUCT builds is the same in every run."""
+    text = "CONSTRUCT { ?s ?p [ ?p (1 [] _:b2) ] . _:b1 ?p [] } WHERE { ?s ?p [ ?p [] ] }"
+    query = parse_query(text)
+    assert query == parse_query(text)
+    assert isinstance(query, Construct)
+    assert len({one.subject for one in query.template} | {one.object for one in query.template}) == 11

@@ -43,6 +43,15 @@ class TermGrammar(Reader):
         self.prefixes: dict[str, str] = {}
         self._used = {token.text[1:] for token in self.tokens if token.kind is Kind.VAR}
         self.generated: set[Variable] = set()
+        self._used_labels = {token.text[2:] for token in self.tokens if token.kind is Kind.BLANK_NODE_LABEL}
+
+    def fresh_blank_node(self) -> BlankNode:
+        """Make a blank node that occurs nowhere else, with the same label each time that the text is read."""
+        number = len(self._used_labels) + 1
+        while f"b{number}" in self._used_labels:
+            number += 1
+        self._used_labels.add(f"b{number}")
+        return BlankNode(f"b{number}")
 
     def fresh(self, name: str) -> Variable:
         """Make a variable that occurs nowhere else."""
@@ -165,7 +174,7 @@ class TermGrammar(Reader):
         if self.at_literal():
             return self.literal()
         if self.accept("["):
-            node = BlankNode()
+            node = self.fresh_blank_node()
             if not self.at("]"):
                 self._property_list(node, triples, verb)
             self.expect("]")
@@ -178,7 +187,7 @@ class TermGrammar(Reader):
         """[102] Collection."""
         cells: list[BlankNode] = []
         while not self.accept(")"):
-            cell, inner = BlankNode(), list[SyntaxTriple]()
+            cell, inner = self.fresh_blank_node(), list[SyntaxTriple]()
             if cells:
                 triples.append((cells[-1], RDF_REST, cell))
             cells.append(cell)
