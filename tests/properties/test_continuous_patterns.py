@@ -152,6 +152,26 @@ def test_so_it_is_where_three_neighbours_are_many(
         follow(PatternClass.CONNECTED_VARIABLE, seed)
 
 
+def follow_tree(seed: int) -> None:
+    patterns = RandomPatterns(Random(f"tree {seed}"))
+    follower = Follower(patterns.tree())
+    for kind, quad in patterns.sparse_stream(20):
+        follower.message(kind, quad)
+    empty_again(follower)
+
+
+def test_so_it_is_for_branches_that_have_branches() -> None:
+    for seed in range(CASES):
+        follow_tree(seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", range(10))
+def test_so_it_is_for_branches_that_have_branches_long(block: int) -> None:
+    for seed in range(CASES + block * 600, CASES + (block + 1) * 600):
+        follow_tree(seed)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("block", range(10))
 @pytest.mark.parametrize("wanted", PatternClass)

@@ -19,7 +19,7 @@ LITERALS: tuple[Term, ...] = (Literal("1"), Literal("1", datatype=INTEGER), Lite
 OBJECTS: tuple[Term, ...] = (*NODES, *NODES, *LITERALS)
 PREDICATES = (P, P, P, Q)
 GRAPHS: tuple[GraphName, ...] = (DEFAULT_GRAPH, DEFAULT_GRAPH, DEFAULT_GRAPH, A, P, BLANK)
-VARIABLES = tuple(map(Variable, "xyzuvw"))
+VARIABLES = tuple(map(Variable, "xyzuvwt"))
 
 Message = tuple[str, Quad]
 
@@ -50,6 +50,26 @@ class RandomPatterns:
                 ]
                 chosen = self.random.sample(parts, self.random.randint(1, 3))
                 return self._bgp([*self._ground(), *(triple for part in chosen for triple in part)])
+
+    def tree(self) -> BGP:
+        """Make a large connected pattern, with branches that have branches."""
+        links = [
+            TriplePattern(*pair, DEFAULT_GRAPH)
+            for n, one in enumerate(VARIABLES[1:], start=1)
+            for pair in [self._link(one, VARIABLES[self.random.randrange(min(n, 3))])]
+        ]
+        return self._bgp(links)
+
+    def _link(self, one: Variable, other: Variable) -> tuple[Variable, NamedNode, Variable]:
+        predicate = self.random.choice((P, Q, A))
+        return (one, predicate, other) if self.random.random() < 0.5 else (other, predicate, one)
+
+    def sparse_stream(self, length: int) -> list[Message]:
+        """Make messages over few quads, half of which come and go."""
+        nodes, predicates = (A, B, P, Q), (P, Q, A)
+        choice = self.random.choice
+        quads = [Quad(choice(nodes), choice(predicates), choice(nodes)) for _ in range(self.random.randint(4, 9))]
+        return [(choice(("insert", "insert", "delete")), choice(quads)) for _ in range(length)]
 
     def stream(self, length: int) -> list[Message]:
         """Make messages that also insert what is there and delete what is not."""

@@ -1,6 +1,7 @@
 """Maintainers of basic graph patterns without a store, class by class."""
 
 from random import Random
+from time import perf_counter
 
 import pytest
 from tests.support.patterns import bgp, quad, quads
@@ -218,6 +219,23 @@ class TestConnected:
             pattern.delete(quad(f":hub :q :b{n}"))
         assert short(pattern.result()) == {f"a b{n} hub": 1 for n in (498, 499)}
         assert pattern.state().entries == 2 + 505 + 1
+
+    def test_branches_are_followed_once_and_multiplied(self) -> None:
+        pattern = ContinuousPattern(bgp("?a :p ?m . ?m :q ?b . ?b :r ?c . ?m :q ?d . ?d :s ?e . ?m :t ?f"))
+        pattern.apply(Request(added=frozenset(quads(":m :q :n, :o ; :t :f, :g . :n :r :x, :y . :o :s :z"))))
+        delta = pattern.insert(quad(":a :p :m"))
+        assert short(delta) == {f"a n {c} o z {f} m": 1 for c in "xy" for f in "fg"}
+        assert short(pattern.delete(quad(":m :q :o"))) == {f"a n {c} o z {f} m": -1 for c in "xy" for f in "fg"}
+
+    def test_a_branch_without_solutions_ends_the_join_early(self) -> None:
+        pattern = ContinuousPattern(bgp("?a :p ?m . ?x :q ?m . ?x :r ?y . ?m :s ?b . ?b :t ?c"))
+        many = "".join(f":x{n} :q :m ; :r :y . " for n in range(2_000)) + "".join(
+            f":m :s :b{n} . " for n in range(2_000)
+        )
+        pattern.apply(Request(added=frozenset(quads(many.strip()))))
+        begin = perf_counter()
+        assert short(pattern.insert(quad(":a :p :m"))) == {}
+        assert perf_counter() - begin < 0.5  # four million steps if the branches were nested
 
     def test_variables_for_graph_predicate_and_node_at_once(self) -> None:
         pattern = ContinuousPattern(bgp("GRAPH ?x { ?x ?x ?y }"))
