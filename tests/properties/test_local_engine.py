@@ -7,6 +7,14 @@ from tests.support.histories import check_exists, check_history, check_many
 
 BLOCK = 50
 
+REGRESSIONS = (100_159,)
+"""Seeds of `check_history` that failed once: a path of length zero from the variable of its graph."""
+
+
+@pytest.mark.parametrize("seed", REGRESSIONS)
+def test_what_failed_once(seed: int) -> None:
+    check_history(seed)
+
 
 @pytest.mark.parametrize("block", range(16))
 def test_one_view(block: int) -> None:

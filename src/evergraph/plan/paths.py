@@ -7,9 +7,11 @@ from evergraph.plan import nodes
 from evergraph.plan.nodes import Context, EachGraph, Plan, QuadPattern
 from evergraph.sparql.algebra import (
     Alternative,
+    Call,
     ClosurePath,
     Compare,
     Comparison,
+    Function,
     In,
     Inverse,
     NegatedSet,
@@ -93,16 +95,24 @@ class _Steps:
     def _zero(self, subject: PatternTerm, object_: PatternTerm) -> Plan | None:
         """Return the pairs of a node with itself; None if two constants differ."""
         if isinstance(subject, Variable) and isinstance(object_, Variable):
-            nodes_ = self._nodes(subject)
-            if subject == object_:
-                return nodes_
-            return nodes.Extend(nodes_, object_, subject, never_fails=True)
+            return self._loops(subject, object_)
         if not isinstance(subject, Variable) and not isinstance(object_, Variable):
             return self._everywhere((), ()) if subject == object_ else None
         variable, constant = (subject, object_) if isinstance(subject, Variable) else (object_, subject)
         assert isinstance(variable, Variable)
         assert not isinstance(constant, Variable)
         return self._everywhere((variable,), (constant,))
+
+    def _loops(self, subject: Variable, object_: Variable) -> Plan:
+        """Return all nodes, as both ends; an end may also be the variable of the graph."""
+        node = self.fresh("node")
+        plan = self._nodes(node)
+        for end in dict.fromkeys((subject, object_)):
+            if end in self.graph:
+                plan = nodes.Filter(plan, Call(Function.SAMETERM, (node, end)))
+            else:
+                plan = nodes.Extend(plan, end, node, never_fails=True)
+        return plan
 
     def _nodes(self, variable: Variable) -> Plan:
         all_nodes: Plan = nodes.Nodes(self.context, variable)

@@ -1,6 +1,6 @@
 """The local engine: standing queries in one process."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from evergraph.delta import Bag, Delta, Request
@@ -32,12 +32,15 @@ class View:
     """A standing query and its result.
 
     The rows of SELECT are over ``variables``; ASK has one row with a boolean; CONSTRUCT and DESCRIBE have one for each
-    triple. NOW() is the moment of registration. A view that ``failed`` has no result, and follows no changes.
+    triple. NOW() is the moment of registration, as ``environment`` has it. A view that ``failed`` has no result, and
+    follows no changes; ``on_failure`` is told.
     """
 
     def __init__(self, query: Query, dictionary: Dictionary) -> None:
         self.query = query
+        self.environment = Environment()
         self.failed: EvergraphError | None = None
+        self.on_failure: Callable[[EvergraphError], None] | None = None
         self.variables = query.variables if isinstance(query, Select) else TRIPLE_COLUMNS
         if isinstance(query, Ask):
             self.variables = BOOLEAN_COLUMNS
@@ -73,6 +76,8 @@ class View:
         self.failed = error
         self._result = {}
         self.circuit.close()
+        if self.on_failure is not None:
+            self.on_failure(error)
 
 
 class ViewChange:
@@ -124,7 +129,7 @@ class LocalEngine:
         dictionary = self._store.dictionary
         view = View(query, dictionary)
         lowering = Lowering(query.dataset)
-        workshop = Workshop(self._store, Environment(), lowering, Budget(DEFAULT_LIMIT if limit is None else limit))
+        workshop = Workshop(self._store, view.environment, lowering, Budget(DEFAULT_LIMIT if limit is None else limit))
         view.plan = lower_query(query, lowering)
         view.circuit = PlanCircuit(workshop, partial(self._dirty.__setitem__, view, None))
         try:
