@@ -160,6 +160,17 @@ class TestLooselyConnected:
         with pytest.raises(UsageError, match="read it at once"):
             list(change.added())
 
+    def test_a_change_whose_terms_may_be_forgotten_is_not_read(self) -> None:
+        pattern = loaded("?x :p ?y", ":a :p :b . :c :p :d")
+        change = pattern.stream(Request(removed=frozenset(quads(":a :p :b . :c :p :d"))))
+        rows = change.removed()
+        assert len(next(rows)) == 2
+        pattern.insert(quad(":e :q :f"))
+        with pytest.raises(UsageError):
+            list(change.removed())
+        with pytest.raises(UsageError):
+            next(rows)
+
 
 class TestConnected:
     PATH = "?a :knows ?b . ?b :knows ?c"

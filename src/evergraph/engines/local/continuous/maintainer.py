@@ -58,6 +58,7 @@ class PatternMaintainer:
         changed = False
         for sink in self._routes.by_predicate.get(quad[1], self._routes.others):
             changed |= sink.insert(quad)
+        self._version += changed
         return changed
 
     def delete(self, quad: Members) -> bool:
@@ -65,31 +66,34 @@ class PatternMaintainer:
         changed = False
         for sink in self._routes.by_predicate.get(quad[1], self._routes.others):
             changed |= sink.delete(quad)
+        self._version += changed
         return changed
+
+    def expire(self) -> None:
+        """Say that what `take` returned before must no longer be read."""
+        self._version += 1
 
     def changes(self) -> RowDelta:
         """Return the net change of the answers since the last call, as a dictionary of rows and weights."""
         if len(self._factors) == 1:
-            self._version += 1
             return self._factors[0].take()
         return dict(self.take().items())
 
     def take(self) -> ProductDelta:
         """Return the same as something to iterate over; use it before the next quad is taken in or out."""
-        self._version += 1
         version = self._version
         distinct = {id(factor): factor for factor in self._factors}
         changes = {key: ChangedFactor.of(factor, factor.take()) for key, factor in distinct.items()}
         changed = [changes[id(factor)] for factor in self._factors]
 
-        def is_current() -> None:
+        def check() -> None:
             if version != self._version:
                 raise UsageError(
                     "the change of an answer was read after the next one had been applied",
                     hint="read it at once, or keep its rows in a list",
                 )
 
-        return ProductDelta(changed, self._order, is_current)
+        return ProductDelta(changed, self._order, check)
 
     @property
     def count(self) -> int:

@@ -60,12 +60,12 @@ class ContinuousPattern:
 
     def insert(self, quad: Quad) -> Bag[Row]:
         """Take in one quad."""
-        self._encoding.forget()
+        self._begin()
         return self._changes() if self._insert(quad) else Bag()
 
     def delete(self, quad: Quad) -> Bag[Row]:
         """Take out one quad."""
-        self._encoding.forget()
+        self._begin()
         return self._changes() if self._delete(quad) else Bag()
 
     def apply(self, change: Delta | Request) -> Bag[Row]:
@@ -105,11 +105,16 @@ class ContinuousPattern:
 
     def _batch(self, change: Delta | Request) -> None:
         removed, added = _parts(change)
-        self._encoding.forget()
+        self._begin()
         for quad in removed:
             self._delete(quad)
         for quad in added:
             self._insert(quad)
+
+    def _begin(self) -> None:
+        """Forget what was kept for the rows of the last change only."""
+        self._maintainer.expire()
+        self._encoding.forget()
 
     def _insert(self, quad: Quad) -> bool:
         if self._predicates is not None and quad.predicate not in self._predicates:

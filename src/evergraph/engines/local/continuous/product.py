@@ -54,7 +54,7 @@ class ProductDelta:
 
     factors: Sequence[ChangedFactor]
     order: Order
-    is_current: Callable[[], None]
+    check: Callable[[], None]
     """Raises once another change has been applied."""
 
     def __bool__(self) -> bool:
@@ -78,7 +78,7 @@ class ProductDelta:
 
     def added(self) -> Iterator[Row]:
         """Iterate over the rows that come."""
-        self.is_current()
+        self.check()
         if self.added_count:
             for n, one in enumerate(self.factors):
                 if one.added:
@@ -86,7 +86,7 @@ class ProductDelta:
 
     def removed(self) -> Iterator[Row]:
         """Iterate over the rows that go."""
-        self.is_current()
+        self.check()
         if self.removed_count:
             for n, one in enumerate(self.factors):
                 if one.removed:
@@ -98,12 +98,9 @@ class ProductDelta:
         yield from ((row, -1) for row in self.removed())
 
     def _term(self, n: int, changed: tuple[Row, ...], later: Sequence[Callable[[], object]]) -> Iterator[Row]:
-        if len(self.factors) == 1:
-            yield from map(self.order, changed)
-            return
         earlier = [one.stayed() for one in self.factors[:n]]
         for rows in product(*earlier, changed, *(answers() for answers in later)):  # type: ignore[call-overload]
-            self.is_current()
+            self.check()
             yield self.order(tuple(chain.from_iterable(rows)))
 
 
