@@ -14,7 +14,7 @@ from evergraph.sparql.expressions import Row
 from evergraph.sparql.parser import parse_query
 from evergraph.sparql.results import Solutions, evaluate_query
 from evergraph.sparql.values import boolean
-from evergraph.terms import Quad
+from evergraph.terms import GraphName, Quad, Term
 
 
 def from_scratch(query: Query, quads: frozenset[Quad]) -> Bag[Row]:
@@ -98,7 +98,13 @@ def check_query(seed: int, text: str, pool: frozenset[Quad], steps: int = 12) ->
     random = Random(seed + 1)
     query = parse_query(text)
     present: frozenset[Quad] = frozenset()
-    engine = LocalEngine(source=lambda: present)
+
+    def lookup(*wanted: Term | GraphName | None) -> Iterator[Quad]:
+        for quad in present:
+            if all(one is None or one == term for one, term in zip(wanted, quad, strict=True)):
+                yield quad
+
+    engine = LocalEngine(source=lambda: present) if seed % 2 else LocalEngine(lookup=lookup)
     late = random.choice((0, 0, 0, 3))
     follower: Follower | None = None
     deltas: list[Delta] = []

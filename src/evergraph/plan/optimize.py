@@ -26,16 +26,27 @@ def drop_disjoint_minus(plan: Plan) -> Plan:
 
 
 def drop_units(plan: Plan) -> Plan:
-    """Drop the unit from joins; a join with nothing is nothing."""
+    """Drop the unit from joins, and what can only be empty from everything."""
     plan = map_children(plan, drop_units)
-    if isinstance(plan, nodes.Join):
-        if plan.left == UNIT_ROW:
-            return plan.right
-        if plan.right == UNIT_ROW:
-            return plan.left
-        if any(isinstance(side, nodes.Values) and not side.rows for side in (plan.left, plan.right)):
-            return nodes.Values(plan.variables, ())
-    return plan
+    match plan:
+        case nodes.Join(left, right):
+            if _is_empty(left) or _is_empty(right):
+                return nodes.Values(plan.variables, ())
+            return right if left == UNIT_ROW else left if right == UNIT_ROW else plan
+        case nodes.Union(operands):
+            kept = tuple(operand for operand in operands if not _is_empty(operand))
+            complete = kept and nodes.Union(kept).variables == plan.variables
+            return nodes.Union(kept) if complete and len(kept) > 1 else plan
+        case nodes.LeftJoin() | nodes.Minus() | nodes.SemiJoin() | nodes.MarkJoin() | nodes.Correlate():
+            return nodes.Values(plan.variables, ()) if _is_empty(plan.left) else plan
+        case nodes.Filter() | nodes.Extend() | nodes.Project() | nodes.Distinct() | nodes.Slice():
+            return nodes.Values(plan.variables, ()) if _is_empty(plan.operand) else plan
+        case _:
+            return plan
+
+
+def _is_empty(plan: Plan) -> bool:
+    return isinstance(plan, nodes.Values) and not plan.rows
 
 
 def merge_basic_graph_patterns(plan: Plan) -> Plan:

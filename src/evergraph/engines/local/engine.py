@@ -8,7 +8,7 @@ from evergraph.engines.local.build import PlanCircuit, Workshop
 from evergraph.engines.local.dictionary import Dictionary, ZSet
 from evergraph.engines.local.forms import AskOperator, DescribeOperator, TemplateOperator, described_triples
 from evergraph.engines.local.operators import Budget, DistinctOperator
-from evergraph.engines.local.store import Source, Store
+from evergraph.engines.local.store import Lookup, Source, Store
 from evergraph.errors import EvergraphError, ViewFailed
 from evergraph.plan.lower import Lowering, empty, project, refuse_unmaintainable
 from evergraph.plan.nodes import Plan
@@ -112,12 +112,13 @@ def _decoded(rows: ZSet, dictionary: Dictionary, sign: int) -> Bag[Row]:
 class LocalEngine:
     """Maintains standing queries under exact changes.
 
-    ``source`` gives the quads that are there now, for queries that are registered when there are data already. Without
-    it, queries are registered before the first change, or use what the engine already keeps for others.
+    ``source`` gives the quads that are there now, for queries that are registered when there are data already;
+    ``lookup`` finds some of them, by subject, predicate, object and graph name, which costs less. Without
+    either, queries are registered before the first change, or use what the engine already keeps for others.
     """
 
-    def __init__(self, source: Source | None = None) -> None:
-        self._store = Store(source)
+    def __init__(self, source: Source | None = None, lookup: Lookup | None = None) -> None:
+        self._store = Store(source, lookup)
         self._views: dict[View, None] = {}
         self._dirty: dict[View, None] = {}
 

@@ -20,10 +20,13 @@ from evergraph.engines.local.relations import (
 from evergraph.engines.local.routes import Route, lean_route
 from evergraph.errors import UsageError
 from evergraph.plan.nodes import Context, EachGraph, Merge
-from evergraph.terms import BlankNode, DefaultGraph, GraphName, NamedNode, Quad, Term
+from evergraph.terms import DEFAULT_GRAPH, BlankNode, DefaultGraph, GraphName, NamedNode, Quad, Term
 
 Source = Callable[[], Iterable[Quad]]
 """What gives all quads that are there now."""
+
+Lookup = Callable[[Term | None, Term | None, Term | None, GraphName | None], Iterable[Quad]]
+"""What finds the quads that are there now, by subject, predicate, object and graph name; None is any."""
 
 _DEFAULT: ContextKey = ("default",)
 
@@ -40,11 +43,12 @@ class Subscription:
 class Store:
     """Quads that some plan can use, in relations that plans share."""
 
-    def __init__(self, source: Source | None = None) -> None:
+    def __init__(self, source: Source | None = None, lookup: Lookup | None = None) -> None:
         self.dictionary = Dictionary()
         self.relations: dict[RelationKey, Relation] = {}
         self.source = source
-        self.has_seen_data = source is not None
+        self.lookup = lookup
+        self.has_seen_data = source is not None or lookup is not None
         self.touched: dict[Leaf, None] = {}
         self._by_predicate: Counter[int] = Counter()
         self._missing: list[tuple[Relation, Cover]] = []
@@ -68,10 +72,7 @@ class Store:
         subject, object_ = self._known(quad.subject), self._known(quad.object)
         concerned = [one for one in relations if one.admits(subject, object_)]
         if concerned:
-            encode = self.dictionary.encode
-            graph = quad.graph_name
-            name = 0 if isinstance(graph, DefaultGraph) else encode(graph)
-            self._apply(concerned, (encode(quad.subject), encode(quad.predicate), encode(quad.object), name), weight)
+            self._apply(concerned, self._encoded(quad), weight)
 
     def _apply(self, relations: list[Relation], ids: Ids, weight: int) -> None:
         """Let the patterns see the quad while it is in the indexes: after an insertion, before a deletion."""
@@ -236,16 +237,47 @@ class Store:
         return None
 
     def _fetch(self, needed: list[tuple[Relation, Cover]]) -> None:
-        if self.source is None:
+        if self.source is None and self.lookup is None:
             raise UsageError(
                 "this query needs quads that the engine has not kept",
                 hint="register queries before the first change, or give the engine a source of the present quads.",
             )
+        if self.lookup is not None:
+            for relation, cover in needed:
+                self._look_up(relation, cover, self.lookup)
+        elif self.source is not None:
+            self._scan(needed, self.source)
+
+    def _look_up(self, relation: Relation, cover: Cover, lookup: Lookup) -> None:
+        terms = self.dictionary.terms
+        subject, predicate, object_ = (terms[one] for one in (cover[0], relation.key[1], cover[1]))
+        for graph in self._graphs(relation.key[0]):
+            for quad in lookup(subject, predicate, object_, graph):
+                if graph is not None or not isinstance(quad.graph_name, DefaultGraph):
+                    relation.insert(self._encoded(quad))
+
+    def _graphs(self, context: ContextKey) -> list[GraphName | None]:
+        """List the graphs of a context; None stands for all named ones."""
+        match context:
+            case ("one", int(name)):
+                return [self._graph_name(name)]
+            case ("each", None):
+                return [None]
+            case ("each" | "merge", frozenset(names)):
+                return [self._graph_name(name) for name in names]
+            case _:
+                return [DEFAULT_GRAPH]
+
+    def _graph_name(self, name: int) -> GraphName:
+        term = self.dictionary.terms[name]
+        assert isinstance(term, NamedNode | BlankNode)
+        return term
+
+    def _scan(self, needed: list[tuple[Relation, Cover]], source: Source) -> None:
         wanted: dict[Relation, list[Cover]] = {}
         for relation, cover in needed:
             wanted.setdefault(relation, []).append(cover)
-        encode = self.dictionary.encode
-        for quad in self.source():
+        for quad in source():
             routes = self._routes.get(quad.predicate, self._other_routes)
             if routes is None:
                 continue
@@ -256,9 +288,12 @@ class Store:
                 for cover in wanted.get(relation, ()):
                     subject, object_ = self._known(quad.subject), self._known(quad.object)
                     if cover[0] in (0, subject) and cover[1] in (0, object_):
-                        graph = quad.graph_name
-                        name = 0 if isinstance(graph, DefaultGraph) else encode(graph)
-                        relation.insert((encode(quad.subject), encode(quad.predicate), encode(quad.object), name))
+                        relation.insert(self._encoded(quad))
+
+    def _encoded(self, quad: Quad) -> Ids:
+        encode, graph = self.dictionary.encode, quad.graph_name
+        name = 0 if isinstance(graph, DefaultGraph) else encode(graph)
+        return encode(quad.subject), encode(quad.predicate), encode(quad.object), name
 
 
 def _selected(found: Relation, context: ContextKey, predicate: int) -> Iterator[Ids]:
