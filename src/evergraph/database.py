@@ -23,6 +23,7 @@ from evergraph.gate.remote import RemoteDataset
 from evergraph.gate.request import parse_update
 from evergraph.gate.transaction import Dataset, Transaction
 from evergraph.log import ChangeLog
+from evergraph.plan.notation import prefixes
 from evergraph.rdfio import read_quads
 from evergraph.sparql.parser import parse_query
 from evergraph.terms import DEFAULT_GRAPH, GraphName, NamedNode, Quad
@@ -68,6 +69,7 @@ class Database:
         self._load = load
         self._turn = FifoLock()
         self._visible = Lock()
+        self._maintaining = Lock()
         self._sequence = log.last if log else 0
         self._engine: LocalEngine | None = None
         self._watching: dict[View, StandingQuery] = {}
@@ -132,7 +134,10 @@ class Database:
             if self._engine is None:
                 self._engine = LocalEngine(self.quads)
             view = self._engine.register(query, limit=limit)
-            standing = StandingQuery(view, self._sequence, backlog=backlog)
+            standing = StandingQuery(
+                view, self._sequence, backlog=backlog, guard=self._maintaining, prefixes=prefixes(text)
+            )
+            view.on_failure = lambda _: standing.close()
             self._watching[view] = standing
         return standing
 
@@ -154,6 +159,8 @@ class Database:
     def close(self) -> None:
         """Let go of files and connections; the database cannot be used after this."""
         with self._turn:
+            for standing in self._watching.values():
+                standing.close()
             self._dataset.close()
             if self._log:
                 self._log.close()
@@ -189,8 +196,9 @@ class Database:
     def _notify(self, change: Change) -> None:
         if self._engine is None or not change:
             return
-        for step in self._engine.apply(change.delta):
-            self._watching[step.view].push(Step(change.sequence, step.added, step.removed))
+        with self._maintaining:
+            for step in self._engine.apply(change.delta):
+                self._watching[step.view].push(Step(change.sequence, step.added, step.removed))
 
     def _commit(self, transaction: Transaction, change: Change) -> None:
         """Log first where writes are atomic: after a crash the log completes them. Else log what is safely written."""

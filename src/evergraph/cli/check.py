@@ -51,12 +51,12 @@ def check(
             step_done()
             if every and last % every == 0:
                 compared += 1
-                wrong = view.result() - result_rows(parsed, Dataset(state))
+                wrong = view.result() - result_rows(parsed, Dataset(state), view.environment)
                 if wrong:
                     break
     if not wrong:
         compared += 1
-        wrong = view.result() - result_rows(parsed, Dataset(state))
+        wrong = view.result() - result_rows(parsed, Dataset(state), view.environment)
     report: dict[str, object] = {"ok": not wrong, "changes": last, "compared": compared, "rows": len(view.result())}
     if wrong:
         report |= json_step(parsed, Step(last, wrong.positive(), wrong.negative()), view.variables)

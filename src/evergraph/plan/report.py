@@ -72,7 +72,7 @@ def _tree(operation: Operation, depth: int = 0) -> Iterator[str]:
 
 def _state(plan: Operation, entries: int | None) -> Iterator[str]:
     if entries is not None:
-        yield f"  now: {entries:,} entries, the result included, and the shared quads"
+        yield f"  now: {entries:,} {'entry' if entries == 1 else 'entries'}, the result included, and the shared quads"
     yield "  the result, each distinct row once"
     quads = dict.fromkeys(line for operation in plan.walk() for line in operation.quads)
     if quads:

@@ -1,17 +1,23 @@
 """Standing queries as users see them: a current result, and the steps that led to it."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from threading import Condition
 from typing import Protocol
 
 from evergraph.delta import Bag
+from evergraph.errors import EvergraphError
+from evergraph.plan import report
+from evergraph.plan.explain import explain
+from evergraph.plan.nodes import Plan
+from evergraph.plan.notation import Notation
 from evergraph.sparql.algebra import Ask, Query, Select
 from evergraph.sparql.dataset import Dataset
-from evergraph.sparql.expressions import Row
+from evergraph.sparql.expressions import Environment, Row
 from evergraph.sparql.results import Solutions, evaluate_query, json_boolean, json_solutions
-from evergraph.terms import XSD, Literal, NamedNode, Variable
+from evergraph.terms import XSD, Literal, NamedNode, Variable, term_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +39,14 @@ class Maintained(Protocol):
 
     query: Query
     variables: tuple[Variable, ...]
+    plan: Plan
+    failed: EvergraphError | None
 
     def result(self) -> Bag[Row]:
         """Return the current result."""
+
+    def size(self) -> int:
+        """Count the entries of state."""
 
 
 class StandingQuery:
@@ -43,11 +54,21 @@ class StandingQuery:
 
     ``result()`` is the current result; ``changes()`` gives the steps that led to it, whose sum is the result at any
     time. Steps that nobody has read yet are kept, up to ``backlog`` of them; then the oldest are put together, which
-    keeps the sum.
+    keeps the sum. It can be read from several threads; ``guard`` is held by whoever changes what is maintained.
     """
 
-    def __init__(self, maintained: Maintained, sequence: int, *, backlog: int) -> None:
+    def __init__(
+        self,
+        maintained: Maintained,
+        sequence: int,
+        *,
+        backlog: int,
+        guard: AbstractContextManager[object] | None = None,
+        prefixes: Mapping[str, str] | None = None,
+    ) -> None:
         self._maintained = maintained
+        self._guard = guard if guard is not None else nullcontext()
+        self._prefixes = prefixes
         self._backlog = max(backlog, 2)
         self._steps: deque[Step] = deque()
         self._news = Condition()
@@ -65,19 +86,29 @@ class StandingQuery:
         return tuple(variable.value for variable in self._maintained.variables)
 
     def result(self) -> Bag[Row]:
-        """Return the current rows, as a bag."""
-        return self._maintained.result()
+        """Return the current rows, as a bag; raises what the query failed with."""
+        with self._guard:
+            return self._maintained.result()
+
+    def explain(self) -> str:
+        """Tell how the query is maintained, what is re-run, and how much state there is now."""
+        with self._guard:
+            entries = self._maintained.size()
+        return report.text(explain(self.query, self._maintained.plan, Notation(self._prefixes)), entries=entries)
 
     def changes(self, *, wait: bool = False, timeout: float | None = None) -> Iterator[Step]:
         """Give the steps that have not been read yet, the first being what was there at registration, if anything was.
 
         :param wait: go on with the steps that come, until the query is closed or none comes for ``timeout`` seconds.
+        :raises StateLimit: after the last step, if the query had to be given up.
         """
         while True:
             with self._news:
-                if not self._steps and wait and not self._closed:
-                    self._news.wait(timeout)
+                if not self._steps and wait:
+                    self._news.wait_for(lambda: self._steps or self._closed, timeout)
                 if not self._steps:
+                    if self._maintained.failed is not None:
+                        raise self._maintained.failed
                     return
                 step = self._steps.popleft()
             yield step
@@ -94,7 +125,7 @@ class StandingQuery:
             self._news.notify_all()
 
     def close(self) -> None:
-        """Let waiting readers end."""
+        """Let waiting readers end; those of a query that failed see the error."""
         with self._news:
             self._closed = True
             self._news.notify_all()
@@ -117,16 +148,16 @@ def _json_rows(query: Query, rows: Bag[Row], variables: tuple[Variable, ...]) ->
             values = [row[0] for row in rows.rows()]
             return json_boolean(isinstance(values[0], Literal) and values[0].value == "true") if values else None
         case _:
-            return sorted(" ".join(map(str, row)) + " ." for row in rows.rows())
+            return sorted(" ".join(term_text(term) for term in row if term is not None) + " ." for row in rows.rows())
 
 
 def _row_key(row: Row) -> tuple[str, ...]:
     return tuple("" if term is None else str(term) for term in row)
 
 
-def result_rows(query: Query, dataset: Dataset) -> Bag[Row]:
+def result_rows(query: Query, dataset: Dataset, environment: Environment | None = None) -> Bag[Row]:
     """Evaluate a query from scratch; the rows are as those of a maintained result."""
-    match evaluate_query(query, dataset):
+    match evaluate_query(query, dataset, environment):
         case Solutions(bag=bag):
             return bag
         case bool(truth):
