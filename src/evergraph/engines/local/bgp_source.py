@@ -1,9 +1,9 @@
 """Basic graph patterns as Python source: one function for each pattern that a changed quad may match.
 
 A function binds the variables of its pattern to the quad, then looks up the other patterns in the shared indexes, the
-most bound one first. Several patterns that each leave the same one variable open are intersected, which costs what the
-smallest of them costs. The quad is in the indexes while the function runs; for the patterns after its own it does not
-count (see `evergraph.plan.nodes.BGP`).
+most bound one first. A variable that nobody asks for is counted, not looped over. Several patterns that each leave
+the same one variable open are intersected, which costs what the smallest of them costs. The quad is in the indexes
+while the function runs; for the patterns after its own it does not count (see `evergraph.plan.nodes.BGP`).
 
 The source depends on the shape alone: constants and indexes are parameters, so that queries of one shape share it.
 """
@@ -88,12 +88,13 @@ class _Writer:
     accesses: dict[Access, str] = field(default_factory=dict)
     names: dict[Slot, str] = field(default_factory=dict)
     fetched: dict[int, str] = field(default_factory=dict)
+    weight: str = "w"
     depth: int = 0
     delta_of: int | None = None
 
     def delta(self, number: int) -> None:
         pattern = self.shape.patterns[number]
-        self.names, self.fetched, self.depth, self.delta_of = {}, {}, 0, number
+        self.names, self.fetched, self.weight, self.depth, self.delta_of = {}, {}, "w", 0, number
         self._line(f"def delta{number}(s, p, o, g, w):", -1)
         for column in "spog":
             slot = getattr(pattern, column)
@@ -135,6 +136,10 @@ class _Writer:
             self._fetch(waiting)
             chosen, variable = self._next(waiting) if first is None else ([first], None)
             first = None
+            if variable is not None and self._is_only_counted(variable, chosen, waiting):
+                self._count(chosen[0])
+                waiting.remove(chosen[0])
+                continue
             if variable is not None:
                 self._intersect(chosen, variable)
             elif self._free(chosen[0]):
@@ -148,7 +153,7 @@ class _Writer:
                 return
         row = "".join(f"{self.names[slot]}, " for slot in self.shape.output)
         self._line(f"r = ({row})")
-        self._line("n = get(r, 0) + w")
+        self._line(f"n = get(r, 0) + {self.weight}")
         self._line("if n: out[r] = n")
         self._line("else: del out[r]")
 
@@ -223,18 +228,37 @@ class _Writer:
             names = ", ".join(self._name(pattern.slot(column)) for column in pattern.columns)
             self._line(f"if ({names}) not in {self._index(number, '')}: {self._leave}")
 
-    def _intersect(self, numbers: list[int], variable: Slot) -> None:
-        """Loop over the values of one variable that all of some patterns allow."""
-        name = f"v{variable}"
-        parts = []
-        for number in numbers:
-            parts.append(f"t{number}")
-            if number in self.fetched:
-                continue
+    def _is_only_counted(self, variable: Slot, chosen: list[int], waiting: list[int]) -> bool:
+        """Tell whether a variable occurs once and not in the result, so that only the number of its values matters."""
+        others = [self.shape.patterns[number] for number in waiting if number not in chosen]
+        used = any(variable in (one.s, one.p, one.o, one.g) for one in others)
+        return len(chosen) == 1 and variable not in self.shape.output and not used
+
+    def _count(self, number: int) -> None:
+        """Multiply the weight with the number of matches, less the changed quad where it does not count."""
+        free = self._free(number)
+        found = self._matches(number)
+        tests = self._sameness(number, free)
+        less = "" if tests is None else f" - ({' and '.join(tests) or 'True'})"
+        name = f"w{number}"
+        self._line(f"{name} = {self.weight} * (len({found}){less})")
+        if less:
+            self._line(f"if not {name}: {self._leave}")
+        self.weight = name
+
+    def _matches(self, number: int) -> str:
+        """Return the name of the matches of a pattern with one open member, which are looked up if need be."""
+        if number not in self.fetched:
             free = self._free(number)
             bound = "".join(column for column in self.shape.patterns[number].columns if column not in free)
             self._line(f"t{number} = {self._lookup(number, bound, '')}")
             self._line(f"if not t{number}: {self._leave}")
+        return f"t{number}"
+
+    def _intersect(self, numbers: list[int], variable: Slot) -> None:
+        """Loop over the values of one variable that all of some patterns allow."""
+        name = f"v{variable}"
+        parts = [self._matches(number) for number in numbers]
         self._line(f"for {name} in {reduce(lambda one, other: f'meet({one}, {other})', parts)}:")
         self.names[variable] = name
         self.depth += 1
@@ -267,23 +291,30 @@ class _Writer:
 
     def _skip(self, number: int) -> bool:
         """Leave out the changed quad for a pattern after its own; False if that leaves nothing."""
-        if self.delta_of is None or number < self.delta_of:
+        tests = self._sameness(number)
+        if tests is None:
             return True
+        self._line(f"if {' and '.join(tests) or 'True'}: {self._leave}")
+        return bool(tests)
+
+    def _sameness(self, number: int, ignored: str = "") -> list[str] | None:
+        """List the tests that tell the changed quad among the matches of a pattern; None if it is not to be told."""
+        if self.delta_of is None or number < self.delta_of:
+            return None
         own, other = self.shape.patterns[self.delta_of], self.shape.patterns[number]
         if (own.g is None) != (other.g is None):
-            return True
+            return None
         tests = []
         for column in "spog":
             mine, theirs = getattr(own, column), getattr(other, column)
-            if mine == theirs:
+            if mine == theirs or column in ignored:
                 continue
             if mine < 0 and theirs < 0:
-                return True
+                return None
             name = self._name(theirs)
             if name != column:
                 tests.append(f"{name} == {column}")
-        self._line(f"if {' and '.join(tests) or 'True'}: {self._leave}")
-        return bool(tests)
+        return tests
 
 
 def _constant(slot: Slot) -> str:
