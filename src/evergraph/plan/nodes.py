@@ -16,13 +16,25 @@ Nodes hold data only: algebra expressions without EXISTS, which lowering has tur
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from evergraph.sparql.algebra import TRUE, Aggregate, Expression, OrderCondition, Pattern, PatternTerm
 from evergraph.terms import BlankNode, DefaultGraph, NamedNode, Term, Variable
 
 Variables: TypeAlias = tuple[Variable, ...]
+
+
+class Law(StrEnum):
+    """What the incremental form of an operator rests on; see the head of this module."""
+
+    CONSTANT = "constant"
+    LINEAR = "linear"
+    BILINEAR = "bilinear"
+    MULTILINEAR = "multilinear"
+    OLD_STATE = "needs old state"
+    PLAN_FOR_EACH = "a plan for each graph or binding"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +87,7 @@ class BGP:
     with the name of the graph.
     """
 
+    law: ClassVar[Law] = Law.MULTILINEAR
     patterns: tuple[QuadPattern, ...]
     variables: Variables
 
@@ -94,6 +107,7 @@ class Path:
     State: the steps, and the reached nodes of the constant end, or of every source (bounded by the state limit).
     """
 
+    law: ClassVar[Law] = Law.OLD_STATE
     subject: PatternTerm
     object: PatternTerm
     context: Context
@@ -118,6 +132,7 @@ class Path:
 class Nodes:
     """The subjects and objects of a graph, each once. Needs old state: how often each node occurs."""
 
+    law: ClassVar[Law] = Law.OLD_STATE
     context: Context
     variable: Variable
 
@@ -140,6 +155,7 @@ class GraphNames:
     State: the number of quads of each named graph, shared by all plans.
     """
 
+    law: ClassVar[Law] = Law.OLD_STATE
     graph: Term | EachGraph
 
     @property
@@ -157,6 +173,7 @@ class GraphNames:
 class Values:
     """A table of constants; without rows, nothing. ``Δ`` is the whole table once, at the start. No state."""
 
+    law: ClassVar[Law] = Law.CONSTANT
     variables: Variables
     rows: tuple[tuple[Term | None, ...], ...]
 
@@ -175,6 +192,7 @@ class Graph:
     State: that of its plans. ``inner`` is the plan for any one graph, for its columns and for `explain`.
     """
 
+    law: ClassVar[Law] = Law.PLAN_FOR_EACH
     graph: EachGraph
     pattern: Pattern
     inner: "Plan"
@@ -200,6 +218,7 @@ class Join:
     *Sets*: ``Δ⁺ = ((A − Δ⁻A) ⋈ Δ⁺B) ∪ (Δ⁺A ⋈ B')`` less ``A ⋈ B``; ``Δ⁻`` = what lost every justification.
     """
 
+    law: ClassVar[Law] = Law.BILINEAR
     left: "Plan"
     right: "Plan"
 
@@ -225,6 +244,7 @@ class LeftJoin:
     *Sets*: the rules of Join and of AntiJoin, united.
     """
 
+    law: ClassVar[Law] = Law.OLD_STATE
     left: "Plan"
     right: "Plan"
     condition: Expression = TRUE
@@ -248,6 +268,7 @@ class Minus:
     for each pair of rows, on what they bind. State: both sides, and ``m``.
     """
 
+    law: ClassVar[Law] = Law.OLD_STATE
     left: "Plan"
     right: "Plan"
 
@@ -275,6 +296,7 @@ class SemiJoin:
     compatible µ' ∈ B ∪ Δ⁺B is in Δ⁻B, and there was one} ∪ (Δ⁺A ∖ B')``.
     """
 
+    law: ClassVar[Law] = Law.OLD_STATE
     left: "Plan"
     right: "Plan"
     condition: Expression = TRUE
@@ -299,6 +321,7 @@ class MarkJoin:
     changes of the left carry the mark of after the change. State: both sides, and ``m``.
     """
 
+    law: ClassVar[Law] = Law.OLD_STATE
     left: "Plan"
     right: "Plan"
     mark: Variable
@@ -324,6 +347,7 @@ class Correlate:
     ``reason`` says why no single plan will do.
     """
 
+    law: ClassVar[Law] = Law.PLAN_FOR_EACH
     left: "Plan"
     pattern: Pattern
     shared: Variables
@@ -350,6 +374,7 @@ class Union:
     *Sets*: ``Δ⁻`` = what left A or B and is now in neither; ``Δ⁺`` = what is new in A or B and was in neither.
     """
 
+    law: ClassVar[Law] = Law.LINEAR
     operands: "tuple[Plan, ...]"
 
     @cached_property
@@ -371,6 +396,7 @@ class Filter:
     Rule (linear): ``Δ = σ(ΔA)``. No state. *Sets*: ``Δ⁻ = σ(Δ⁻A)``, ``Δ⁺ = σ(Δ⁺A)``.
     """
 
+    law: ClassVar[Law] = Law.LINEAR
     operand: "Plan"
     condition: Expression
 
@@ -393,6 +419,7 @@ class Extend:
     ``computed`` are columns that do not tell solutions apart for ``BNODE(label)``.
     """
 
+    law: ClassVar[Law] = Law.LINEAR
     operand: "Plan"
     variable: Variable
     expression: Expression
@@ -414,6 +441,7 @@ class Extend:
 class Tag:
     """A variable for the identity of the row, unbound columns included. Rule (linear): ``Δ = tag(ΔA)``. No state."""
 
+    law: ClassVar[Law] = Law.LINEAR
     operand: "Plan"
     variable: Variable
 
@@ -437,6 +465,7 @@ class Project:
     *Sets*: ``Δ⁻ = {µ ∈ π(Δ⁻A) | no µ' ∈ A' extends µ}``, ``Δ⁺ = {µ ∈ π(Δ⁺A) | µ ∉ π(A)}``.
     """
 
+    law: ClassVar[Law] = Law.LINEAR
     operand: "Plan"
     variables: Variables
 
@@ -454,6 +483,7 @@ class Distinct:
     State: the count of each row.
     """
 
+    law: ClassVar[Law] = Law.OLD_STATE
     operand: "Plan"
 
     @property
@@ -477,6 +507,7 @@ class Group:
     GROUP_CONCAT and all with DISTINCT the bag of values.
     """
 
+    law: ClassVar[Law] = Law.OLD_STATE
     operand: "Plan"
     keys: Variables
     aggregates: tuple[tuple[Variable, Aggregate], ...]
@@ -500,6 +531,7 @@ class Slice:
     Rule (needs old state): ``Δ`` = window after − window before. State: the rows in order.
     """
 
+    law: ClassVar[Law] = Law.OLD_STATE
     operand: "Plan"
     conditions: tuple[OrderCondition, ...]
     variables: Variables
