@@ -115,8 +115,7 @@ class ChangeLog:
     def _segment_for(self, length: int, sequence: int) -> int:
         if self._read_only:
             raise ReadOnly(f"the log {self.folder} is open read-only")
-        segments = self._segments()
-        if self._file is None and segments:
+        if self._file is None and (segments := self._segments()):
             self._file = self._open_segment(segments[-1])
             self._guard(os.ftruncate, self._file, self._size)
         if self._file is None or (self._size and self._size + length > self._segment_bytes):
