@@ -16,63 +16,58 @@ Nodes hold data only: algebra expressions without EXISTS, which lowering has tur
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import ClassVar, TypeAlias
 
+from evergraph.plan.contexts import Context, EachGraph, Law, Merge, QuadPattern, Variables
 from evergraph.sparql.algebra import TRUE, Aggregate, Expression, OrderCondition, Pattern, PatternTerm
-from evergraph.terms import BlankNode, DefaultGraph, NamedNode, Term, Variable
-
-Variables: TypeAlias = tuple[Variable, ...]
+from evergraph.terms import Term, Variable
 
 
-class Law(StrEnum):
-    """What the incremental form of an operator rests on; see the head of this module."""
+class _AllCertain:
+    """A node all of whose columns are bound in every row."""
 
-    CONSTANT = "constant"
-    LINEAR = "linear"
-    BILINEAR = "bilinear"
-    MULTILINEAR = "multilinear"
-    OLD_STATE = "needs old state"
-    PLAN_FOR_EACH = "a plan for each graph or binding"
+    @property
+    def variables(self) -> Variables:
+        """The columns."""
+        raise NotImplementedError
 
-
-@dataclass(frozen=True, slots=True)
-class EachGraph:
-    """Every named graph, bound to a variable; only some of them under FROM NAMED."""
-
-    variable: Variable
-    among: frozenset[NamedNode] | None = None
+    @property
+    def certain(self) -> frozenset[Variable]:
+        """All columns."""
+        return frozenset(self.variables)
 
 
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """The RDF merge of several graphs (several FROM): a triple is there once, however many of the graphs hold it."""
+class _LikeLeft:
+    """A node with the columns of its left side."""
 
-    graphs: tuple[NamedNode, ...]
+    left: "Plan"
+
+    @property
+    def variables(self) -> Variables:
+        """Those of the left."""
+        return self.left.variables
+
+    @property
+    def certain(self) -> frozenset[Variable]:
+        """Those of the left."""
+        return self.left.certain
 
 
-Context: TypeAlias = DefaultGraph | NamedNode | BlankNode | EachGraph | Merge
-"""The graph, or graphs, that a leaf of a plan looks at."""
+class _LikeOperand:
+    """A node with the columns of its operand."""
 
+    operand: "Plan"
 
-@dataclass(frozen=True, slots=True)
-class QuadPattern:
-    """A triple pattern over a context."""
+    @property
+    def variables(self) -> Variables:
+        """Those of the operand."""
+        return self.operand.variables
 
-    subject: PatternTerm
-    predicate: PatternTerm
-    object: PatternTerm
-    context: Context
-
-    def positions(self) -> tuple[PatternTerm | DefaultGraph | Merge, ...]:
-        """Subject, predicate, object and graph; the graph is a variable, a term, or a context that binds nothing."""
-        graph = self.context.variable if isinstance(self.context, EachGraph) else self.context
-        return (self.subject, self.predicate, self.object, graph)
-
-    def variables(self) -> frozenset[Variable]:
-        """The variables that the pattern binds."""
-        return frozenset(term for term in self.positions() if isinstance(term, Variable))
+    @property
+    def certain(self) -> frozenset[Variable]:
+        """Those of the operand."""
+        return self.operand.certain
 
 
 @dataclass(frozen=True)
@@ -93,12 +88,12 @@ class BGP:
 
     @property
     def certain(self) -> frozenset[Variable]:
-        """All of them."""
+        """All columns."""
         return frozenset(self.variables)
 
 
 @dataclass(frozen=True)
-class Path:
+class Path(_AllCertain):
     """Pairs joined by one or more steps, each pair once; ``?`` and ``*`` are this and the pairs of length zero.
 
     ``step`` is the plan of one step, from ``source`` to ``target``; with a context that binds a variable, the closure
@@ -122,14 +117,9 @@ class Path:
         ends = (self.subject, self.object, graph)
         return tuple(dict.fromkeys(term for term in ends if isinstance(term, Variable)))
 
-    @property
-    def certain(self) -> frozenset[Variable]:
-        """All of them."""
-        return frozenset(self.variables)
-
 
 @dataclass(frozen=True)
-class Nodes:
+class Nodes(_AllCertain):
     """The subjects and objects of a graph, each once. Needs old state: how often each node occurs."""
 
     law: ClassVar[Law] = Law.OLD_STATE
@@ -141,14 +131,9 @@ class Nodes:
         """The node, and the graph if that is a variable."""
         return (self.variable, self.context.variable) if isinstance(self.context, EachGraph) else (self.variable,)
 
-    @property
-    def certain(self) -> frozenset[Variable]:
-        """All of them."""
-        return frozenset(self.variables)
-
 
 @dataclass(frozen=True)
-class GraphNames:
+class GraphNames(_AllCertain):
     """The names of the named graphs, each once; for a term: one row while such a graph is there.
 
     Rule (needs old state): a name comes with the first quad of its graph and goes with the last.
@@ -162,11 +147,6 @@ class GraphNames:
     def variables(self) -> Variables:
         """The variable, if the graph is one."""
         return (self.graph.variable,) if isinstance(self.graph, EachGraph) else ()
-
-    @property
-    def certain(self) -> frozenset[Variable]:
-        """All of them."""
-        return frozenset(self.variables)
 
 
 @dataclass(frozen=True)
@@ -261,7 +241,7 @@ class LeftJoin:
 
 
 @dataclass(frozen=True)
-class Minus:
+class Minus(_LikeLeft):
     """Rows of the left without a compatible row of the right that binds one of the same variables.
 
     Rule (needs old state): as AntiJoin, where ``m(a)`` counts only ``b`` with ``dom(a) ∩ dom(b) ≠ ∅``; the test is made
@@ -272,19 +252,9 @@ class Minus:
     left: "Plan"
     right: "Plan"
 
-    @property
-    def variables(self) -> Variables:
-        """Those of the left."""
-        return self.left.variables
-
-    @property
-    def certain(self) -> frozenset[Variable]:
-        """Those of the left."""
-        return self.left.certain
-
 
 @dataclass(frozen=True)
-class SemiJoin:
+class SemiJoin(_LikeLeft):
     """FILTER EXISTS (``anti``: NOT EXISTS): rows of the left with (without) a match on the right.
 
     A match is a compatible row of the right for which the condition holds of both together.
@@ -301,16 +271,6 @@ class SemiJoin:
     right: "Plan"
     condition: Expression = TRUE
     anti: bool = False
-
-    @property
-    def variables(self) -> Variables:
-        """Those of the left."""
-        return self.left.variables
-
-    @property
-    def certain(self) -> frozenset[Variable]:
-        """Those of the left."""
-        return self.left.certain
 
 
 @dataclass(frozen=True)
@@ -390,7 +350,7 @@ class Union:
 
 
 @dataclass(frozen=True)
-class Filter:
+class Filter(_LikeOperand):
     """Rows for which the condition is true; an error is not true.
 
     Rule (linear): ``Δ = σ(ΔA)``. No state. *Sets*: ``Δ⁻ = σ(Δ⁻A)``, ``Δ⁺ = σ(Δ⁺A)``.
@@ -399,16 +359,6 @@ class Filter:
     law: ClassVar[Law] = Law.LINEAR
     operand: "Plan"
     condition: Expression
-
-    @property
-    def variables(self) -> Variables:
-        """Those of the operand."""
-        return self.operand.variables
-
-    @property
-    def certain(self) -> frozenset[Variable]:
-        """Those of the operand."""
-        return self.operand.certain
 
 
 @dataclass(frozen=True)
@@ -476,7 +426,7 @@ class Project:
 
 
 @dataclass(frozen=True)
-class Distinct:
+class Distinct(_LikeOperand):
     """Every row once.
 
     Rule (needs old state): ``(µ, +1)`` when the count of µ rises above zero, ``(µ, −1)`` when it falls to zero.
@@ -485,16 +435,6 @@ class Distinct:
 
     law: ClassVar[Law] = Law.OLD_STATE
     operand: "Plan"
-
-    @property
-    def variables(self) -> Variables:
-        """Those of the operand."""
-        return self.operand.variables
-
-    @property
-    def certain(self) -> frozenset[Variable]:
-        """Those of the operand."""
-        return self.operand.certain
 
 
 @dataclass(frozen=True)
@@ -577,3 +517,36 @@ def joined(left: Plan, right: Plan) -> Variables:
 def shared(left: Plan, right: Plan) -> Variables:
     """The columns that both sides have, in the order of the left."""
     return tuple(variable for variable in left.variables if variable in right.variables)
+
+
+__all__ = [
+    "BGP",
+    "Context",
+    "Correlate",
+    "Distinct",
+    "EachGraph",
+    "Extend",
+    "Filter",
+    "Graph",
+    "GraphNames",
+    "Group",
+    "Join",
+    "Law",
+    "LeftJoin",
+    "MarkJoin",
+    "Merge",
+    "Minus",
+    "Nodes",
+    "Path",
+    "Plan",
+    "Project",
+    "QuadPattern",
+    "SemiJoin",
+    "Slice",
+    "Tag",
+    "Union",
+    "Values",
+    "Variables",
+    "joined",
+    "shared",
+]
