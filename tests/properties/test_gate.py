@@ -93,7 +93,7 @@ def test_random_requests_in_memory(seeds: Iterable[int]) -> None:
     "seeds",
     [
         pytest.param(range(20_000, 20_150), id="750-requests"),
-        pytest.param(range(21_000, 23_000), id="10000-requests", marks=pytest.mark.long),
+        pytest.param(range(21_000, 22_000), id="5000-requests", marks=pytest.mark.long),
     ],
 )
 def test_random_requests_on_disk(seeds: Iterable[int], tmp_path: Path) -> None:

@@ -52,6 +52,12 @@ def test_blank_nodes_keep_their_labels(db: eg.Database) -> None:
     }
 
 
+def test_graphs_with_blank_names_can_be_dropped(db: eg.Database) -> None:
+    db.apply(Request(added=frozenset([Quad(A, P, A, BlankNode("g"))])))
+    db.update("DROP NAMED")
+    assert not db.query("ASK { GRAPH ?g {} }")
+
+
 @pytest.mark.parametrize("data", ["_:x <urn:p> _:x", "_:x <urn:p> 1 . GRAPH <urn:g> { _:x <urn:p> 2 }"])
 def test_blank_nodes_of_data_are_new_each_time(db: eg.Database, data: str) -> None:
     first, second = (db.update(f"INSERT DATA {{ {data} }}").inserted for _ in range(2))

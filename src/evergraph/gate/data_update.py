@@ -55,7 +55,7 @@ def embedded_update(effect: Effect) -> tuple[str, Functions]:
     """Write an effect as one request for a pyoxigraph store.
 
     Blank nodes of the store have no name in SPARQL; quads with them go through custom functions that return the nodes.
-    Graphs that are named by them can be emptied, but not be dropped.
+    Graphs that are named by them are emptied, but not dropped.
     """
     operations: list[str] = []
     nameless: list[Quad] = []

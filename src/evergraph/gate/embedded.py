@@ -155,8 +155,16 @@ class EmbeddedDataset:
         if effect.delta.deleted or effect.dropped or not effect.created <= filled:
             request, functions = embedded_update(effect)
             self.store.update(request, custom_functions=functions)
+            self._forget_nameless_graphs(effect)
         else:
             self.store.extend(effect.delta.inserted)
+
+    def _forget_nameless_graphs(self, effect: Effect) -> None:
+        """Drop graphs that SPARQL cannot name. They are empty by now, so that it does not matter if this fails."""
+        with suppress(OSError, RuntimeError):
+            for name in effect.dropped:
+                if isinstance(name, BlankNode):
+                    self.store.remove_graph(name)
 
     # --- what a crash may leave
 
