@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 
 from evergraph.cli import check as check_module
 from evergraph.cli import main
+from evergraph.cli.app import app
 from evergraph.delta import Bag
+from evergraph.views.queries import result_rows
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 HISTORY = f"""TX .
@@ -262,7 +264,7 @@ def test_check_of_what_depends_on_the_time(run: Run) -> None:
 @pytest.mark.parametrize("every", ["0", "1"])
 def test_check_shows_a_difference(run: Run, monkeypatch: pytest.MonkeyPatch, every: str) -> None:
     """A run from scratch that forgets one row and invents another, as a wrong engine would."""
-    right = check_module.result_rows
+    right = result_rows
 
     def wrong(*arguments: Any) -> Bag[Any]:
         found = right(*arguments)
@@ -292,8 +294,6 @@ def test_explain(run: Run) -> None:
 
 
 def test_every_command_has_help_with_an_example() -> None:
-    from evergraph.cli.app import app
-
     for command in ("watch", "check", "explain"):
         shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"})
         assert shown.exit_code == 0
