@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any, Protocol
 
 from evergraph.engines.local.dictionary import UNBOUND, Dictionary, Row, ZSet, add
@@ -15,6 +15,9 @@ from evergraph.sparql.functions import number_of
 from evergraph.sparql.numbers import Numeric, NumericType
 from evergraph.sparql.values import integer, sort_key
 from evergraph.terms import Term
+
+_SLACK = 16
+"""How many values that have gone a heap may hold, besides as many as there are."""
 
 
 class Accumulator(Protocol):
@@ -173,12 +176,20 @@ class Extreme:
         total = self._weights.get(value, 0) + weight
         if not total:
             del self._weights[value]
+            if len(self._heap) > 2 * len(self._weights) + _SLACK:
+                self._forget_gone()
             return
         self._weights[value] = total
         if value != UNBOUND and value not in self._queued:
             self._queued.add(value)
             key = sort_key(self._dictionary.terms[value])
             heappush(self._heap, (Descending(key) if self._which is AggregateFunction.MAX else key, value))
+
+    def _forget_gone(self) -> None:
+        """Drop the values that have gone: few enough times that it does not show in the cost of a change."""
+        self._heap = [entry for entry in self._heap if entry[1] in self._weights]
+        heapify(self._heap)
+        self._queued = {value for _, value in self._heap}
 
     def result(self) -> Term | None:
         """Return the first value that is still there."""
