@@ -120,7 +120,7 @@ PLEIADES = {
 
 @dataclass
 class Followed:
-    """What became of the queries of a stream: where a result was not what it should be."""
+    """How far a stream was followed, how often results were compared, and how many steps were reported."""
 
     changes: int = 0
     compared: int = 0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evergraph.cli.explain import explain_text
+from evergraph.cli.explain import explain_text, styled
 from evergraph.delta import Delta
 from evergraph.engines.local.engine import LocalEngine
 from evergraph.plan import report
@@ -130,3 +130,12 @@ def test_terms() -> None:
 def test_prefixes_are_those_of_the_prologue() -> None:
     text = 'BASE <urn:x> PREFIX a: <urn:a> prefix : <urn:b>\n# PREFIX c: <urn:c>\nSELECT ("PREFIX d: <urn:d>" AS ?x) {}'
     assert prefixes(text) == {"a:": "urn:a", ":": "urn:b"}
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda path: path.stem)
+def test_a_terminal_shows_the_same_text(query: Path) -> None:
+    text = report.text(explained(query.read_text()))
+    shown = styled(text)
+    assert shown.plain == text
+    bold = {text[span.start : span.end] for span in shown.spans if span.style == "bold"}
+    assert bold == {heading for heading in report.HEADINGS if f"\n{heading}\n" in text}

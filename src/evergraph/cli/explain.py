@@ -40,7 +40,7 @@ def explain(
     text = report.text(explanation)
     console = Console()
     if console.is_terminal:
-        console.print(_styled(text), soft_wrap=True, end="")
+        console.print(styled(text), soft_wrap=True, end="")
     else:
         sys.stdout.write(text)
 
@@ -55,9 +55,10 @@ def explain_text(name: str, text: str) -> Explanation:
         return explain_query(parsed, error, notation)
 
 
-def _styled(text: str) -> Text:
-    styled = Text(text)
-    styled.highlight_words(report.HEADINGS, style="bold")
-    styled.highlight_regex(r"(?<=· )[a-z ]+$", "cyan")
-    styled.highlight_regex(r"(?m)^ +(keeps|least state:|part \d+:|way out:)", "dim")
-    return styled
+def styled(text: str) -> Text:
+    """Set off headings, laws and the words that are the same everywhere."""
+    shown = Text(text)
+    shown.highlight_regex(rf"(?m)^({'|'.join(report.HEADINGS)})$", "bold")
+    shown.highlight_regex(r"(?m)(?<=· )[a-z ]+$", "cyan")
+    shown.highlight_regex(r"(?m)^ +(keeps|least state:|part \d+:|way out:)", "dim")
+    return shown
