@@ -328,7 +328,7 @@ class _Explainer:
                 )
             case nodes.Slice(start=start, length=length):
                 window = "all rows" if length is None else f"the first {start + length} rows"
-                return f"the window is read again after a change of the operand: {window}, in order"
+                return f"the window is read again when a row in it, or before it, comes or goes: {window}, in order"
             case nodes.Group(aggregates=aggregates):
                 again = [
                     self.write.aggregate(one)

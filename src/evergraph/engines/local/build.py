@@ -181,7 +181,7 @@ class PlanCircuit:
                 emitter = joins.MarkEmitter(self._marks)
         if test is None and not emitter.pairs and left.certain & right.certain >= frozenset(shared):
             keys = key_picker(left.variables, shared), key_picker(right.variables, shared)
-            return joins.KeyMatchOperator(sides, keys, emitter)
+            return joins.KeyMatchOperator(sides, keys, emitter, self.workshop.budget)
         return joins.MatchOperator(sides, joins.index_pair(left, right), test, emitter, self.workshop.budget)
 
     def _group(self, plan: nodes.Group) -> Operator:

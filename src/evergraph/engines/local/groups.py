@@ -8,12 +8,13 @@ from evergraph.engines.local.operators import Budget, Operator
 
 
 class _State:
-    __slots__ = ("accumulators", "count", "row")
+    __slots__ = ("accumulators", "count", "row", "size")
 
     def __init__(self, accumulators: list[Accumulator]) -> None:
         self.count = 0
         self.accumulators = accumulators
         self.row: Row | None = None
+        self.size = 0
 
 
 class GroupOperator:
@@ -36,6 +37,7 @@ class GroupOperator:
         self._budget = budget
         self._always = always
         self._groups: dict[Row, _State] = {}
+        self._remembered = 0
         self._is_new = always
 
     def pull(self) -> ZSet:
@@ -58,13 +60,16 @@ class GroupOperator:
         out: ZSet = {}
         for key, group in touched.items():
             self._report(key, group, out)
-        self._budget.check(len(self._groups))
+        self._budget.check(self.size())
         return out
 
     def _report(self, key: Row, group: _State, out: ZSet) -> None:
+        self._remembered -= group.size
         if group.count or self._always:
             values = [one.result() for one in group.accumulators]
             row = key + self._dictionary.encode_row(tuple(values))
+            group.size = sum(map(len, group.accumulators))
+            self._remembered += group.size
         else:
             row = None
             del self._groups[key]
@@ -77,4 +82,4 @@ class GroupOperator:
 
     def size(self) -> int:
         """Count the groups and what their aggregates remember."""
-        return len(self._groups) + sum(len(one) for group in self._groups.values() for one in group.accumulators)
+        return len(self._groups) + self._remembered

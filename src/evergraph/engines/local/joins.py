@@ -272,12 +272,15 @@ class KeyMatchOperator:
         sides: tuple[Operator, Operator],
         keys: tuple[Callable[[Row], Hashable], Callable[[Row], Hashable]],
         emitter: Emitter,
+        budget: Budget,
     ) -> None:
         self._left, self._right = sides
         self._left_key, self._right_key = keys
         self._rows: dict[Hashable, ZSet] = {}
         self._counts: dict[Hashable, int] = {}
         self._emitter = emitter
+        self._budget = budget
+        self._size = 0
 
     def pull(self) -> ZSet:
         """Turn the rows of the keys that come or go on the right, then take the changes of the left."""
@@ -291,10 +294,13 @@ class KeyMatchOperator:
             bucket = rows.get(key)
             if bucket is None:
                 bucket = rows[key] = {}
+            before = len(bucket)
             add(bucket, row, weight)
+            self._size += len(bucket) - before
             if not bucket:
                 del rows[key]
             emit(out, row, weight, key in counts)
+        self._budget.check(self._size + len(counts))
         return out
 
     def _change_right(self, delta: ZSet, out: ZSet) -> None:
@@ -317,7 +323,7 @@ class KeyMatchOperator:
 
     def size(self) -> int:
         """Count the rows of the left and the keys of the right."""
-        return sum(map(len, self._rows.values())) + len(self._counts)
+        return self._size + len(self._counts)
 
 
 class LeftJoinEmitter:

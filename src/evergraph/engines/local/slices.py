@@ -65,9 +65,9 @@ class SliceOperator:
             changes[place] = changes.get(place, 0) + weight
         for place, weight in changes.items():
             self._change(place, weight)
+        self._budget.check(len(self._order))
         if self._last is not None and min(changes) > self._last:
             return {}
-        self._budget.check(len(self._order))
         before_, self._window = self._window, self._rows_in_window()
         out = dict(self._window)
         for row, weight in before_.items():

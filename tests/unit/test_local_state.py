@@ -1,4 +1,4 @@
-"""What aggregates remember: enough to take any value back, and no more than is there."""
+"""What operators remember: enough to take anything back, no more than is there, and no more than the limit."""
 
 import random
 
@@ -6,6 +6,7 @@ import pytest
 
 from evergraph.delta import Bag, Delta
 from evergraph.engines.local.engine import LocalEngine
+from evergraph.errors import StateLimit
 from evergraph.sparql.dataset import Dataset
 from evergraph.sparql.parser import parse_query
 from evergraph.terms import XSD, Literal, NamedNode, Quad
@@ -41,3 +42,30 @@ def test_extremes_are_right_while_values_come_and_go(seed: int) -> None:
         engine.apply(Delta(frozenset(came), frozenset(went)))
         there = there - went | came
         assert view.result() - result_rows(query, Dataset(there)) == Bag()
+
+
+STATEFUL = {
+    "not exists": "SELECT * { ?a <urn:p> ?b FILTER NOT EXISTS { ?b <urn:q> ?c } }",
+    "exists as a value": "SELECT * { ?a <urn:p> ?b BIND (EXISTS { ?b <urn:q> ?c } AS ?e) }",
+    "minus": "SELECT * { ?a <urn:p> ?b MINUS { ?a <urn:q> ?c } }",
+    "optional": "SELECT * { ?a <urn:p> ?b OPTIONAL { ?a <urn:q> ?c } }",
+    "distinct": "SELECT DISTINCT ?b { ?a <urn:p> ?b }",
+    "groups": "SELECT ?b (COUNT(*) AS ?n) { ?a <urn:p> ?b } GROUP BY ?b",
+    "values of a group": "SELECT (GROUP_CONCAT(?b) AS ?all) { ?a <urn:p> ?b }",
+    "distinct values of a group": "SELECT (COUNT(DISTINCT ?b) AS ?n) { ?a <urn:p> ?b }",
+    "rows of a group": "SELECT (COUNT(DISTINCT *) AS ?n) { ?a <urn:p> ?b }",
+    "slice": "SELECT ?b { ?a <urn:p> ?b } LIMIT 1",
+    "plan for each binding": "SELECT * { ?a <urn:p> ?b FILTER EXISTS { SELECT * { ?o <urn:q> ?b } OFFSET 2 } }",
+}
+
+
+@pytest.mark.parametrize("text", STATEFUL.values(), ids=STATEFUL.keys())
+def test_whatever_keeps_rows_keeps_to_the_limit(text: str) -> None:
+    engine = LocalEngine()
+    view, free = engine.register(text, limit=50), engine.register(text)
+    for value in range(100):
+        engine.apply(Delta(inserted=frozenset([number(value)])))
+        assert view.failed or view.circuit.size() == free.circuit.size()
+    assert isinstance(view.failed, StateLimit)
+    engine.apply(Delta(deleted=frozenset(number(value) for value in range(100))))
+    assert free.circuit.size() <= 2
