@@ -132,7 +132,8 @@ class Database:
         query = parse_query(text)
         with self._turn:
             if self._engine is None:
-                self._engine = LocalEngine(self.quads)
+                lookup = self._dataset.match if isinstance(self._dataset, EmbeddedDataset) else None
+                self._engine = LocalEngine(self.quads, lookup)
             view = self._engine.register(query, limit=limit)
             standing = StandingQuery(
                 view, self._sequence, backlog=backlog, guard=self._maintaining, prefixes=prefixes(text)

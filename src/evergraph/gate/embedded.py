@@ -16,7 +16,7 @@ from evergraph.gate.stored_form import stored_quads
 from evergraph.gate.syntax import Judge
 from evergraph.gate.tokens import tokenize
 from evergraph.log import ChangeLog
-from evergraph.terms import BlankNode, GraphName, NamedNode, Quad, Term
+from evergraph.terms import BlankNode, GraphName, Literal, NamedNode, Quad, Term, Triple
 
 _UNBOUND = NamedNode(OWN + "unbound")
 _COLLECT = NamedNode(OWN + "collect")
@@ -64,6 +64,14 @@ class EmbeddedDataset:
     def graph_names(self) -> set[NamedNode | BlankNode]:
         """List the named graphs, empty ones included."""
         return set(self.store.named_graphs())
+
+    def match(
+        self, subject: Term | None, predicate: Term | None, value: Term | None, graph: GraphName | None
+    ) -> Iterable[Quad]:
+        """Find quads by some of their terms; None matches anything."""
+        if isinstance(subject, Literal | Triple) or isinstance(predicate, BlankNode | Literal | Triple):
+            return ()
+        return self.store.quads_for_pattern(subject, predicate, value, graph)
 
     def stored_form(self, quads: set[Quad]) -> set[Quad]:
         """Write quads as the store would give them back."""
