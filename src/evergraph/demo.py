@@ -1,4 +1,4 @@
-"""The demonstration: exact changes on a small dataset, told step by step."""
+"""The demonstration: exact changes, and a standing query that follows them, told step by step."""
 
 import re
 import tempfile
@@ -11,9 +11,13 @@ from rich.text import Text
 
 from evergraph.database import Database, open_database
 from evergraph.delta import Change, Request
-from evergraph.terms import Quad, sorted_quads
+from evergraph.terms import Quad
+from evergraph.views.queries import StandingQuery
 
 _PREFIXES = "PREFIX : <http://harbour.example/> PREFIX foaf: <http://xmlns.com/foaf/0.1/>\n"
+
+_QUERY = """SELECT ?who ?name ?boat
+WHERE { GRAPH ?pier { ?who foaf:name ?name OPTIONAL { ?who :boat ?boat } } }"""
 
 _STEPS = [
     (
@@ -53,10 +57,16 @@ def run_demo(console: Console | None = None) -> None:
     out = console or Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="evergraph-demo-") as folder:
         with open_database(Path(folder, "db")) as database:
+            out.print(
+                Text("A standing query follows every change: who goes by which name, and has which boat?", style="bold")
+            )
+            out.print(Syntax(_QUERY, "sparql", background_color="default", word_wrap=True))
+            standing = database.watch(_PREFIXES + _QUERY)
             for number, (title, update) in enumerate(_STEPS, 1):
                 out.print(Text(f"\n{number}. {title}", style="bold"))
                 out.print(Syntax(update, "sparql", background_color="default", word_wrap=True))
                 _show(out, database.update(_PREFIXES + update))
+                _show_steps(out, standing)
             state = set(database.quads())
         _show_replay(out, Path(folder), state)
 
@@ -64,13 +74,25 @@ def run_demo(console: Console | None = None) -> None:
 def _show(out: Console, change: Change) -> None:
     out.print(Text(f"   change {change.sequence}: {len(change.deleted)} deleted, {len(change.inserted)} inserted"))
     for sign, style, quads in (("D", "red", change.deleted), ("A", "green", change.inserted)):
-        for line in _lines(quads):
+        for line in _lines(map(str, quads)):
             out.print(Text(f"   {sign} {line}", style=style), soft_wrap=True)
 
 
-def _lines(quads: Iterable[Quad]) -> list[str]:
-    """Write quads for people: with prefixes."""
-    lines = "\n".join(str(quad) for quad in sorted_quads(quads))
+def _show_steps(out: Console, standing: StandingQuery) -> None:
+    steps = list(standing.changes())
+    if not steps:
+        out.print(Text("   the query: as before", style="cyan"))
+    for step in steps:
+        for sign, rows in (("-", step.removed), ("+", step.added)):
+            for line in _lines(
+                " ".join("unbound" if term is None else str(term) for term in row) for row in rows.rows()
+            ):
+                out.print(Text(f"   the query: {sign} {line}", style="cyan"), soft_wrap=True)
+
+
+def _lines(texts: Iterable[str]) -> list[str]:
+    """Write terms for people: with prefixes, in order."""
+    lines = "\n".join(sorted(texts))
     for prefix, iri in re.findall(r"PREFIX (\w*:) <(.*?)>", _PREFIXES):
         lines = re.sub(rf"<{re.escape(iri)}(\w+)>", rf"{prefix}\1", lines)
     return lines.splitlines()
