@@ -8,14 +8,6 @@ from tests.support.servers import Server
 pytestmark = pytest.mark.server
 
 
-@pytest.fixture(params=servers.NAMES, scope="module")
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    if reason := servers.missing(request.param):
-        pytest.skip(reason)
-    with servers.start(request.param) as running:
-        yield running
-
-
 @pytest.fixture
 def client() -> Iterator[httpx.Client]:
     with httpx.Client(trust_env=False, timeout=30) as client:

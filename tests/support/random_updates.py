@@ -34,6 +34,13 @@ class RandomUpdates:
     """A source of random texts."""
 
     random: Random
+    literals: tuple[str, ...] = _LITERALS
+    expressions: tuple[str, ...] = _EXPRESSIONS
+    conditions: tuple[str, ...] = _CONDITIONS
+    paths: tuple[str, ...] = _PATHS
+    elements: tuple[int, ...] = tuple(range(10))
+    """Which of the patterns in `_element` may appear."""
+    triple_terms: bool = True
     _count: list[int] = field(default_factory=lambda: [0])
 
     def dataset(self) -> frozenset[Quad]:
@@ -111,26 +118,26 @@ class RandomUpdates:
                 yield f"GRAPH {name} {{ {triple()} }}"
 
     def _ground_triple(self) -> str:
-        return f"{self._pick(_NODES)} {self._pick(_PREDICATES)} {self._pick(_NODES, _LITERALS)}"
+        return f"{self._pick(_NODES)} {self._pick(_PREDICATES)} {self._pick(_NODES, self.literals)}"
 
     def _data_triple(self) -> str:
         if self._chance(0.6):
             return self._ground_triple()
         label = f"_:{self.random.choice('xyz')}{self._count[0]}"
-        return self.random.choice(
-            (
-                f"{label} {self._pick(_PREDICATES)} {self._pick(_NODES, _LITERALS, (label,))}",
-                f"{self._pick(_NODES)} {self._pick(_PREDICATES)} {label}",
-                f"{self._pick(_NODES)} {self._pick(_PREDICATES)} <<( {self._ground_triple()} )>>",
-            )
+        choices = (
+            f"{label} {self._pick(_PREDICATES)} {self._pick(_NODES, self.literals, (label,))}",
+            f"{self._pick(_NODES)} {self._pick(_PREDICATES)} {label}",
+            f"{self._pick(_NODES)} {self._pick(_PREDICATES)} <<( {self._ground_triple()} )>>",
         )
+        return self.random.choice(choices if self.triple_terms else choices[:2])
 
     def _template_triple(self) -> str:
         if self._chance(0.3):
             return "?s ?p ?o"
         variables = (*_VARIABLES, "?b", "?never")
         subject = self._pick(_NODES, variables, variables, ('"subject"@en', "-1"))
-        value = self._pick(_NODES, _LITERALS, variables, variables, (f"<<( {self._pick(_VARIABLES)} :p ?o )>>",))
+        triple_term = (f"<<( {self._pick(_VARIABLES)} :p ?o )>>",)
+        value = self._pick(_NODES, self.literals, variables, variables, triple_term if self.triple_terms else (":a",))
         return f"{subject} {self._pick(_PREDICATES, _PREDICATES, ('?p', '?x'))} {value}"
 
     def _making_triple(self) -> str:
@@ -155,7 +162,7 @@ class RandomUpdates:
         if not depth or self._chance(0.5):
             return f"{self._triple_pattern(paths=True)} ."
         inner = depth - 1
-        match self.random.randrange(10):
+        match self.random.choice(self.elements):
             case 0 | 1 | 2:
                 return f"GRAPH {self.random.choice(('?g', self._graph()))} {self._group(inner)}"
             case 3:
@@ -166,11 +173,11 @@ class RandomUpdates:
                 return f"MINUS {self._group(inner)}"
             case 6:
                 exists = f"{self.random.choice(('', 'NOT '))}EXISTS {self._group(inner)}"
-                return f"FILTER({self._pick(_CONDITIONS, (exists,) * 3)})"
+                return f"FILTER({self._pick(self.conditions, (exists,) * 3)})"
             case 7:
-                return f"{{ {self._group(inner)} BIND({self._pick(_EXPRESSIONS)} AS {self._new_variable(depth)}) }}"
+                return f"{{ {self._group(inner)} BIND({self._pick(self.expressions)} AS {self._new_variable(depth)}) }}"
             case 8:
-                rows = " ".join(self._pick(_NODES, _LITERALS, _GRAPHS, ("UNDEF",)) for _ in range(2))
+                rows = " ".join(self._pick(_NODES, self.literals, _GRAPHS, ("UNDEF",)) for _ in range(2))
                 return f"VALUES {self._pick(_VARIABLES, ('?g',))} {{ {rows} }}"
             case _:
                 count = f"?s (COUNT(*) AS {self._new_variable(depth)})"
@@ -181,8 +188,8 @@ class RandomUpdates:
     def _triple_pattern(self, *, paths: bool = False) -> str:
         if self._chance(0.4):
             return "?s ?p ?o"
-        predicate = self._pick(_PREDICATES * 2, ("?p",) * 4, _PATHS if paths else ())
-        value = self._pick(_VARIABLES * 6, _NODES, (self._pick(_LITERALS),))
+        predicate = self._pick(_PREDICATES * 2, ("?p",) * 4, self.paths if paths else ())
+        value = self._pick(_VARIABLES * 6, _NODES, (self._pick(self.literals),))
         return f"{self._pick(_VARIABLES * 2, _NODES)} {predicate} {value}"
 
     def _new_variable(self, depth: int) -> str:

@@ -52,20 +52,27 @@ def _spelled(quads: set[Quad], ways: ByValue, most: int, server: Spelled) -> set
 
 def _held(quads: list[Quad], ways: ByValue, most: int, server: Spelled) -> set[Quad]:
     """Find the spellings under which the server holds quads that it says are there."""
+    alike: dict[Hashable, list[Quad]] = {}
+    for quad in quads:
+        alike.setdefault((quad.graph_name, quad.subject, quad.predicate), []).append(quad)
     held: set[Quad] = set()
-    for part in _parts(quads, most):
+    for part in _parts(list(alike.values()), most):
         found: list[dict[Hashable, Term]] = [{} for _ in part]
-        for place, value in server.objects(part):
-            found[place][value if value == part[place].object else ways.value_of(value)] = value
-        for quad, spellings in zip(part, found, strict=True):
-            spelling = spellings.get(quad.object) or spellings.get(ways.value_of(quad.object))
-            if spelling is None:
-                raise UpdateFailed(
-                    f"the server holds this under another spelling, which cannot be told: {quad}",
-                    hint="write the value as the server gives it back",
-                )
-            held.add(_with_object(quad, spelling))
+        for place, value in server.objects([group[0] for group in part]):
+            found[place][ways.value_of(value)] = value
+        for group, spellings in zip(part, found, strict=True):
+            held.update(_with_object(quad, _spelling(quad, spellings, ways)) for quad in group)
     return held
+
+
+def _spelling(quad: Quad, spellings: dict[Hashable, Term], ways: ByValue) -> Term:
+    spelling = spellings.get(ways.value_of(quad.object))
+    if spelling is None:
+        raise UpdateFailed(
+            f"the server holds this under another spelling, which cannot be told: {quad}",
+            hint="write the value as the server gives it back",
+        )
+    return spelling
 
 
 def refuse_equal_values(quads: Collection[Quad], ways: ByValue, server: str) -> None:

@@ -238,7 +238,7 @@ def _dataset_clauses(where: Where) -> tuple[str, str]:
 def _cannot_open(path: Path, error: Exception) -> StoreError:
     reason = str(error)
     if "lock" in reason.lower():
-        return StoreError(f"{path} is in use by another process", hint="close that one, or open this one read-only")
+        return StoreError(f"{path} is in use already", hint="wait until the other one has closed it")
     return StoreError(
         f"{path} cannot be opened as a database: {reason}",
         hint="check the path, its permissions and the space on its disk",

@@ -24,6 +24,11 @@ Rows: TypeAlias = list[tuple[Term | None, ...]]
 _QUERY, _UPDATE = "application/sparql-query", "application/sparql-update"
 _RESULTS = "application/sparql-results+json, application/n-triples;q=0.9"
 _NOTHING_DONE = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 413, 415, 429})
+# Virtuoso writes the type of an early draft, and labels that are none. The quoted texts cannot stand in a JSON string.
+_VIRTUOSO_JSON = (
+    (b'"typed-literal"', b'"literal"'),
+    (b'"type": "bnode", "value": "nodeID://', b'"type": "bnode", "value": "'),
+)
 _GATEWAY = frozenset({502, 504})
 _CUT_SHORT = "raise the limits of the server on rows and time (Virtuoso: section SPARQL), or make the request smaller"
 
@@ -78,8 +83,9 @@ class Endpoint:
             ) from error
 
     def _solutions(self, response: httpx.Response) -> QuerySolutions | QueryBoolean:
-        # Virtuoso writes the type of an early draft; the quoted text cannot occur inside a JSON string.
-        content = response.content.replace(b'"typed-literal"', b'"literal"')
+        content = response.content
+        for theirs, ours in _VIRTUOSO_JSON:
+            content = content.replace(theirs, ours)
         if b'"__ASK_RETVAL"' in content:  # Virtuoso's answer to ASK
             truth = b"true" if b'"value": "1"' in content else b"false"
             content = b'{"head":{},"boolean":%s}' % truth

@@ -11,7 +11,7 @@ from typing import cast
 from evergraph.delta import Delta
 from evergraph.errors import BlankNodeRefused, EndpointError, UncertainOutcome, UpdateFailed
 from evergraph.gate.by_value import refuse_equal_values, stored_spellings
-from evergraph.gate.data_update import chunks, data_operation, sent_length
+from evergraph.gate.data_update import OWN, chunks, data_operation, sent_length
 from evergraph.gate.endpoint import Answer, Endpoint, NotTaken, Rows
 from evergraph.gate.extract import Effect
 from evergraph.gate.journal import Journal
@@ -34,6 +34,7 @@ from evergraph.terms import (
 )
 
 _SAMPLE = 100
+_NO_GRAPH = NamedNode(OWN + "no-graph")
 
 
 class RemoteDataset:
@@ -110,9 +111,10 @@ class RemoteDataset:
 
     def graph_names(self) -> set[NamedNode | BlankNode]:
         """List the graphs that hold anything."""
-        found = self._endpoint.select("SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } }")
-        names: set[NamedNode | BlankNode] = {cast(NamedNode, name) for (name,) in found}
-        return names - self._dialect.system_graphs - {self._default_graph}
+        hidden = self._dialect.system_graphs | ({self._default_graph} if self._default_graph else set())
+        others = f"FILTER(?g NOT IN ({', '.join(map(str, hidden))}))" if hidden else ""
+        found = self._endpoint.select(f"SELECT DISTINCT ?g {{ GRAPH ?g {{ ?s ?p ?o }} {others} }}")
+        return {cast(NamedNode, name) for (name,) in found}
 
     def stored_form(self, quads: set[Quad]) -> set[Quad]:
         """Give names to fresh blank nodes, and write literals as the server gives them back."""
@@ -142,15 +144,19 @@ class RemoteDataset:
 
         A query knows no "this default graph and all named graphs"; where both are needed the named ones are listed.
         """
+        mentions_graphs = any(token.is_word("GRAPH") for token in tokenize(where.pattern))
+        named: Collection[NamedNode | BlankNode]
+        default: Collection[NamedNode | BlankNode]
         if where.using is not None and where.using_named is not None:
-            named: Iterable[NamedNode | BlankNode] = where.using_named
-            default: Iterable[NamedNode] = where.using
+            default, named = where.using, where.using_named
         else:
             graph = where.with_graph or self._default_graph
-            if graph is None:
+            if graph is None and not (mentions_graphs and self._dialect.system_graphs):
                 return ""
-            default = [graph]
-            named = self.graph_names() if _mentions_graphs(where.pattern) else ()
+            named = self.graph_names() if mentions_graphs else ()
+            default = [graph] if graph else named
+        if self._dialect.open_datasets:
+            default, named = default or [_NO_GRAPH], named or [_NO_GRAPH]
         return " ".join([f"FROM {name}" for name in default] + [f"FROM NAMED {name}" for name in named])
 
     # --- blank nodes
@@ -274,10 +280,6 @@ class RemoteDataset:
                 hint="name a graph in the update, or one that serves as the default graph (--default-graph IRI)",
             )
         return quad
-
-
-def _mentions_graphs(pattern: str) -> bool:
-    return any(token.is_word("GRAPH") for token in tokenize(pattern))
 
 
 def _blank_nodes(term: Term | GraphName) -> Iterator[BlankNode]:

@@ -7,6 +7,7 @@ operation.
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyoxigraph import RdfFormat, parse
@@ -238,12 +239,14 @@ class _Parser:
 
     def _data(self) -> frozenset[Quad]:
         first, end = self._group()
-        return frozenset(read_quads(self._prologue, self._tokens[first:end], fresh_blank_nodes=True))
+        with self._strict(first):
+            return frozenset(read_quads(self._prologue, self._tokens[first:end], fresh_blank_nodes=True))
 
     def _delete_where(self) -> Modify:
         self._next += 2
         first, end = self._group()
-        template = read_template(self._prologue, self._tokens[first:end])
+        with self._strict(first):
+            template = read_template(self._prologue, self._tokens[first:end])
         where = Where(self._prologue, self._braced(first, end))
         return Modify(template, (), where, deletes_matches=is_matched(template, template))
 
@@ -267,7 +270,19 @@ class _Parser:
 
     def _template(self, graph: NamedNode | None) -> Template:
         first, end = self._group()
-        return read_template(self._prologue, self._tokens[first:end], graph=graph)
+        with self._strict(first):
+            return read_template(self._prologue, self._tokens[first:end], graph=graph)
+
+    @contextmanager
+    def _strict(self, first: int) -> Iterator[None]:
+        """Refuse triples that Oxigraph lets pass and the grammar does not: without a full stop between them."""
+        try:
+            yield
+        except SyntaxError as error:
+            reason = re.sub(r"^Parser error .*?: ", "", str(error.msg))
+            raise self._problem(
+                f"the triples that begin here are not SPARQL: {reason}", self._tokens[first].start
+            ) from None
 
     def _using(self) -> tuple[tuple[NamedNode, ...] | None, tuple[NamedNode, ...] | None]:
         default: list[NamedNode] = []

@@ -40,6 +40,7 @@ _TRUTH = {"true": "1", "1": "1", "false": "0", "0": "0"}
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _FLOATING = re.compile(rf"{_NUMBER.pattern}(?:[eE][+-]?[0-9]+)?")
+_LARGE = 2.0**53  # from here on a double is no integer to Virtuoso
 _FRACTION_DIGITS, _DIGITS, _DOUBLE_DIGITS = 15, 30, 15
 _MOMENT = re.compile(
     r"(-?\d+)(?:-(\d\d))?(?:-(\d\d))?(?:T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d:\d\d)?", re.ASCII
@@ -107,12 +108,20 @@ def _floating(quad: Quad, text: str, *, single: bool) -> str:
         return ""
     if single and len(format(Decimal(text), "f").partition(".")[2].rstrip("0")) > _FRACTION_DIGITS:
         raise _refusal(quad, f"it keeps {_FRACTION_DIGITS} digits of the fraction of a float")
-    number = _single(float(text)) or 0.0 if single else float(text)
+    shown = _shortest(float(text), single=single)
+    if shown is None:
+        raise _refusal(quad, f"it gives {_DOUBLE_DIGITS} digits of a double back")
+    return shown
+
+
+def _shortest(number: float, *, single: bool) -> str | None:
+    """Write a number as Virtuoso does, with just as many digits as it takes to find it again; None if too many."""
+    number = _single(number) or 0.0 if single else number
     for digits in (6, 7, 8, 9, _DOUBLE_DIGITS):
         shown = format(number, f".{digits}g")
         if (_single(float(shown)) if single else float(shown)) == number:
             return shown if re.search(r"[.en]", shown) else shown + ".0"
-    raise _refusal(quad, f"it gives {_DOUBLE_DIGITS} digits of a double back")
+    return None
 
 
 def _single(number: float) -> float:
@@ -124,9 +133,12 @@ def _single(number: float) -> float:
 
 def exact(term: Term | None, text: Term | None) -> Term | None:
     """Mend a floating-point number: in answers Virtuoso rounds it to six digits, but not its ``STR``."""
-    if isinstance(term, Literal) and isinstance(text, Literal) and term.datatype.value in (_DOUBLE, _FLOAT):
-        return Literal(text.value, datatype=term.datatype)
-    return term
+    if not isinstance(term, Literal) or not isinstance(text, Literal) or term.datatype.value not in (_DOUBLE, _FLOAT):
+        return term
+    if not _FLOATING.fullmatch(text.value):
+        return term  # INF
+    shown = _shortest(float(text.value), single=term.datatype.value == _FLOAT)
+    return Literal(shown or text.value, datatype=term.datatype)
 
 
 def value_of(term: Term) -> Hashable:
@@ -137,6 +149,8 @@ def value_of(term: Term) -> Hashable:
     try:
         if kind in DATES:
             return _instant(text)
+        if kind in (_DOUBLE, _FLOAT) and abs(float(text)) >= _LARGE:
+            return ("large", float(text))
         if kind == _FLOAT:
             return Fraction(_single(float(text)))
         return Fraction(_TRUTH.get(text, text)) if kind == _BOOLEAN else Fraction(Decimal(text))

@@ -1,0 +1,121 @@
+"""Where Virtuoso goes its own way: no default graph, literals by value, literals that it does not keep."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.support.remote import PROLOGUE, VIRTUOSO_DEFAULT, empty_database, refuse, rows, run, stored, update
+from tests.support.servers import Server
+
+import evergraph as eg
+from evergraph.errors import UpdateFailed
+from evergraph.terms import XSD
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(scope="module")
+def server(started: Callable[[str], Server]) -> Server:
+    return started("virtuoso")
+
+
+def test_without_a_default_graph(server: Server) -> None:
+    with empty_database(server, default_graph=None) as db:
+        assert "--default-graph" in refuse(db, server, UpdateFailed, "INSERT DATA { :a :p :b }")
+        update(db, server, "INSERT DATA { GRAPH :g { :a :p :b } }")
+
+
+def test_the_stand_in_is_no_named_graph(db: eg.Database, server: Server) -> None:
+    update(db, server, "INSERT DATA { :a :p :b }")
+    assert not update(db, server, "INSERT { ?s :q ?o } WHERE { GRAPH ?g { ?s ?p ?o } }")
+    assert not update(db, server, "CLEAR NAMED")
+    refuse(db, server, UpdateFailed, f"CLEAR GRAPH <{VIRTUOSO_DEFAULT}>")
+
+
+@pytest.mark.parametrize(
+    ("stored_as", "others"),
+    [
+        ('"1"^^integer', ["01", "1.0", "1e0", "true", '"1"^^xsd:byte', '"1"^^xsd:float', '"+1"^^xsd:long']),
+        ('"1"^^int', ["1", "1.0"]),
+        ('"1"^^boolean', ["true", "1", "1.00"]),
+        ('"0"^^boolean', ["false", "0", "-0.0", "0e0"]),
+        ('"2.5"^^decimal', ["2.50", "2.5e0", '"2.5"^^xsd:float']),
+        ('"0.1"^^double', ["0.1", "1e-1"]),
+        ('"48.85661014"^^double', ["48.85661014", "4885661014e-8"]),
+        ('"1234567.5"^^double', ["1234567.5"]),
+        ('"1e+21"^^double', ["1e21", "1.0e+21"]),
+        ('"48.85661"^^float', ['"48.856610"^^xsd:float', '"48.85660934"^^xsd:float']),
+        ('"2020-01-01T00:00:00Z"^^dateTime', ['"2020-01-01T02:00:00+02:00"^^xsd:dateTime']),
+        ('"2020-01-01T00:00:00.500Z"^^dateTime', ['"2020-01-01T00:00:00.5+00:00"^^xsd:dateTime']),
+        ('"2020-01-01"^^date', ['"2020-01-01T00:00:00"^^xsd:dateTime', '"2020"^^xsd:gYear']),
+        ('"-550"^^gYear', ['"-0550"^^xsd:gYear', '"-0550-01-01"^^xsd:date']),
+    ],
+)
+def test_equal_values_are_one(db: eg.Database, server: Server, stored_as: str, others: list[str]) -> None:
+    """The delta names what is stored, whatever the request calls it."""
+    first = stored_as.replace("^^", "^^xsd:")
+    for other in [first, *others]:
+        change = db.update(f"{PROLOGUE} INSERT DATA {{ :a :p {first}, 77, :x . :b :p {first} }}")
+        assert f"+ :a :p {stored_as}" in rows(change)
+        assert frozenset(db.quads()) == change.inserted
+        assert not db.update(f"{PROLOGUE} INSERT DATA {{ :a :p {other} }}")
+        assert not db.update(f"{PROLOGUE} DELETE DATA {{ :a :p {other} }} ; INSERT DATA {{ :a :p {other} }}")
+        assert rows(db.update(f"{PROLOGUE} DELETE DATA {{ :a :p {other}, 78 }}")) == [f"- :a :p {stored_as}"]
+        assert rows(db.update(f"{PROLOGUE} DELETE {{ :b ?p ?o }} WHERE {{ :b ?p ?o }}")) == [f"- :b :p {stored_as}"]
+        assert len(db.update("CLEAR ALL").deleted) == 2
+        assert not stored(server)
+
+
+def test_of_equal_values_in_one_operation_one_is_stored(db: eg.Database, server: Server) -> None:
+    assert len(update(db, server, "INSERT DATA { :a :p 1, 1.0, true . :b :p 1 }").inserted) == 2
+    assert len(update(db, server, "DELETE DATA { :a :p 1, 1.0, true . :b :p 1 }").deleted) == 2
+
+
+def test_equal_values_in_two_operations_are_refused(db: eg.Database, server: Server) -> None:
+    assert "for one" in refuse(db, server, UpdateFailed, "INSERT DATA { :a :p 1 } ; INSERT DATA { :a :p 1.0 }")
+
+
+@pytest.mark.parametrize(
+    "literal",
+    [
+        *(
+            '"NaN"^^xsd:double',
+            '"NaN"^^xsd:float',
+            '"10:00:00"^^xsd:time',
+            '"PT1H"^^xsd:duration',
+            '"one"^^xsd:integer',
+        ),
+        *('"maybe"^^xsd:boolean', "9223372036854775808", "0.12345678901234567", "1.1234567890123457e0"),
+        *(
+            '"1e-20"^^xsd:float',
+            '"POINT(1 2)"^^<http://www.opengis.net/ont/geosparql#wktLiteral>',
+            '""^^xsd:integer',
+        ),
+        '"<a/>"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral>',
+    ],
+)
+def test_what_it_would_not_keep_is_refused(db: eg.Database, server: Server, literal: str) -> None:
+    message = refuse(db, server, UpdateFailed, f"INSERT DATA {{ :a :p :b . GRAPH :g {{ :a :p {literal} }} }}")
+    assert "Virtuoso cannot hold this exactly" in message
+
+
+def test_a_value_that_is_too_long_for_a_request(db: eg.Database, server: Server) -> None:
+    message = refuse(db, server, UpdateFailed, f'INSERT DATA {{ :a :p :b . GRAPH :g {{ :a :p "{"😀" * 800_000}" }} }}')
+    assert "too long for Virtuoso" in message
+
+
+def test_the_graphs_of_the_server_itself_are_no_part_of_the_dataset(server: Server) -> None:
+    with empty_database(server, default_graph=None) as db:
+        update(db, server, "INSERT DATA { GRAPH :g { :a :p :b } GRAPH :h { :a :p :b } }")
+        assert len(update(db, server, "DELETE { GRAPH :h { ?s ?p ?o } } WHERE { GRAPH ?g { ?s ?p ?o } }").deleted) == 1
+        assert len(update(db, server, "DELETE WHERE { GRAPH ?g { ?s ?p ?o } }").deleted) == 1
+        settings = "ASK { GRAPH <http://www.openlinksw.com/schemas/virtrdf#> { ?s ?p ?o } }"
+        assert bool(db.query(settings))
+
+
+def test_strings_in_both_spellings(db: eg.Database, server: Server) -> None:
+    """A quad that is there twice, with and without xsd:string, is one quad, and goes at once."""
+    for literal in ('"x"', f'"x"^^<{XSD}string>'):
+        run(server, f"INSERT DATA {{ GRAPH <http://example.org/g> {{ <urn:a> <urn:p> {literal} }} }}")
+    assert len(stored(server)) == 1
+    assert not update(db, server, 'INSERT DATA { GRAPH :g { <urn:a> <urn:p> "x" } }')
+    assert len(update(db, server, 'DELETE DATA { GRAPH :g { <urn:a> <urn:p> "x" } }').deleted) == 1
