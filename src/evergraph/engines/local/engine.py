@@ -1,20 +1,19 @@
 """The local engine: standing queries in one process."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
-from evergraph.delta import Bag, Delta, Request
+from evergraph.delta import Delta, Request
 from evergraph.engines.local.build import PlanCircuit, Workshop
-from evergraph.engines.local.dictionary import Dictionary, ZSet
 from evergraph.engines.local.forms import AskOperator, DescribeOperator, TemplateOperator, described_triples
 from evergraph.engines.local.operators import Budget, DistinctOperator
 from evergraph.engines.local.store import Lookup, Source, Store
+from evergraph.engines.local.views import TRIPLE_COLUMNS, View, ViewChange
 from evergraph.errors import EvergraphError, ViewFailed
 from evergraph.plan.lower import Lowering, empty, project, refuse_unmaintainable
 from evergraph.plan.nodes import Plan
 from evergraph.plan.optimize import optimize
 from evergraph.sparql.algebra import Ask, Construct, Describe, Query, Select
-from evergraph.sparql.expressions import Environment, Row
 from evergraph.sparql.parser import parse_query
 from evergraph.terms import DEFAULT_GRAPH, Variable
 
@@ -23,90 +22,6 @@ DEFAULT_LIMIT = 10_000_000
 
 _FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 """What a fault in one view may raise, and must not do to the others."""
-
-TRIPLE_COLUMNS = (Variable("subject"), Variable("predicate"), Variable("object"))
-BOOLEAN_COLUMNS = (Variable("boolean"),)
-
-
-class View:
-    """A standing query and its result.
-
-    The rows of SELECT are over ``variables``; ASK has one row with a boolean; CONSTRUCT and DESCRIBE have one for each
-    triple. NOW() is the moment of registration, as ``environment`` has it. A view that ``failed`` has no result, and
-    follows no changes; ``on_failure`` is told.
-    """
-
-    def __init__(self, query: Query, dictionary: Dictionary) -> None:
-        self.query = query
-        self.environment = Environment()
-        self.failed: EvergraphError | None = None
-        self.on_failure: Callable[[EvergraphError], None] | None = None
-        self.variables = query.variables if isinstance(query, Select) else TRIPLE_COLUMNS
-        if isinstance(query, Ask):
-            self.variables = BOOLEAN_COLUMNS
-        self.plan: Plan
-        self.circuit: PlanCircuit
-        self._dictionary = dictionary
-        self._result: ZSet = {}
-
-    def result(self) -> Bag[Row]:
-        """Return the current result, as a bag; raises what the view failed with."""
-        if self.failed is not None:
-            raise self.failed
-        return _decoded(self._result, self._dictionary, 1)
-
-    def size(self) -> int:
-        """Count the entries of state of the view itself; quads are shared, and not counted."""
-        return self.circuit.size() + len(self._result)
-
-    def refresh(self) -> ZSet:
-        """Bring the result up to date; return its change."""
-        delta = self.circuit.root.pull()
-        result = self._result
-        for row, weight in delta.items():
-            total = result.get(row, 0) + weight
-            if total:
-                result[row] = total
-            else:
-                del result[row]
-        return delta
-
-    def fail(self, error: EvergraphError) -> None:
-        """Stop following changes."""
-        self.failed = error
-        self._result = {}
-        self.circuit.close()
-        if self.on_failure is not None:
-            self.on_failure(error)
-
-
-class ViewChange:
-    """What a change of the data has done to one view: rows that came and rows that went, in disjoint bags."""
-
-    __slots__ = ("_delta", "_dictionary", "view")
-
-    def __init__(self, view: View, delta: ZSet, dictionary: Dictionary) -> None:
-        self.view = view
-        self._delta = delta
-        self._dictionary = dictionary
-
-    @property
-    def added(self) -> Bag[Row]:
-        """The rows that came."""
-        return _decoded(self._delta, self._dictionary, 1)
-
-    @property
-    def removed(self) -> Bag[Row]:
-        """The rows that went."""
-        return _decoded(self._delta, self._dictionary, -1)
-
-    def __repr__(self) -> str:
-        return f"ViewChange(added={self.added!r}, removed={self.removed!r})"
-
-
-def _decoded(rows: ZSet, dictionary: Dictionary, sign: int) -> Bag[Row]:
-    decode = dictionary.decode_row
-    return Bag.weighted([(decode(row), weight * sign) for row, weight in rows.items() if weight * sign > 0])
 
 
 class LocalEngine:
@@ -248,3 +163,6 @@ def _build(query: Query, plan: Plan, lowering: Lowering, circuit: PlanCircuit) -
             constants = {dictionary.encode(one) for one in targets if not isinstance(one, Variable)}
             circuit.root = DescribeOperator(root, constants, leaf, dictionary)
     circuit.operators.append(circuit.root)
+
+
+__all__ = ["DEFAULT_LIMIT", "LocalEngine", "View", "ViewChange", "lower_query"]

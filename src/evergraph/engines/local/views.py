@@ -1,0 +1,96 @@
+"""Views: standing queries as the engine hands them out, and what changes do to them."""
+
+from collections.abc import Callable
+
+from evergraph.delta import Bag
+from evergraph.engines.local.build import PlanCircuit
+from evergraph.engines.local.dictionary import Dictionary, ZSet
+from evergraph.errors import EvergraphError
+from evergraph.plan.nodes import Plan
+from evergraph.sparql.algebra import Ask, Query, Select
+from evergraph.sparql.expressions import Environment, Row
+from evergraph.terms import Variable
+
+TRIPLE_COLUMNS = (Variable("subject"), Variable("predicate"), Variable("object"))
+BOOLEAN_COLUMNS = (Variable("boolean"),)
+
+
+class View:
+    """A standing query and its result.
+
+    The rows of SELECT are over ``variables``; ASK has one row with a boolean; CONSTRUCT and DESCRIBE have one for each
+    triple. NOW() is the moment of registration, as ``environment`` has it. A view that ``failed`` has no result, and
+    follows no changes; ``on_failure`` is told.
+    """
+
+    def __init__(self, query: Query, dictionary: Dictionary) -> None:
+        self.query = query
+        self.environment = Environment()
+        self.failed: EvergraphError | None = None
+        self.on_failure: Callable[[EvergraphError], None] | None = None
+        self.variables = query.variables if isinstance(query, Select) else TRIPLE_COLUMNS
+        if isinstance(query, Ask):
+            self.variables = BOOLEAN_COLUMNS
+        self.plan: Plan
+        self.circuit: PlanCircuit
+        self._dictionary = dictionary
+        self._result: ZSet = {}
+
+    def result(self) -> Bag[Row]:
+        """Return the current result, as a bag; raises what the view failed with."""
+        if self.failed is not None:
+            raise self.failed
+        return _decoded(self._result, self._dictionary, 1)
+
+    def size(self) -> int:
+        """Count the entries of state of the view itself; quads are shared, and not counted."""
+        return self.circuit.size() + len(self._result)
+
+    def refresh(self) -> ZSet:
+        """Bring the result up to date; return its change."""
+        delta = self.circuit.root.pull()
+        result = self._result
+        for row, weight in delta.items():
+            total = result.get(row, 0) + weight
+            if total:
+                result[row] = total
+            else:
+                del result[row]
+        return delta
+
+    def fail(self, error: EvergraphError) -> None:
+        """Stop following changes."""
+        self.failed = error
+        self._result = {}
+        self.circuit.close()
+        if self.on_failure is not None:
+            self.on_failure(error)
+
+
+class ViewChange:
+    """What a change of the data has done to one view: rows that came and rows that went, in disjoint bags."""
+
+    __slots__ = ("_delta", "_dictionary", "view")
+
+    def __init__(self, view: View, delta: ZSet, dictionary: Dictionary) -> None:
+        self.view = view
+        self._delta = delta
+        self._dictionary = dictionary
+
+    @property
+    def added(self) -> Bag[Row]:
+        """The rows that came."""
+        return _decoded(self._delta, self._dictionary, 1)
+
+    @property
+    def removed(self) -> Bag[Row]:
+        """The rows that went."""
+        return _decoded(self._delta, self._dictionary, -1)
+
+    def __repr__(self) -> str:
+        return f"ViewChange(added={self.added!r}, removed={self.removed!r})"
+
+
+def _decoded(rows: ZSet, dictionary: Dictionary, sign: int) -> Bag[Row]:
+    decode = dictionary.decode_row
+    return Bag.weighted([(decode(row), weight * sign) for row, weight in rows.items() if weight * sign > 0])
