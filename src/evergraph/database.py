@@ -71,6 +71,7 @@ class Database:
         self._visible = Lock()
         self._maintaining = Lock()
         self._sequence = log.last if log else 0
+        self._closed = False
         self._engine: LocalEngine | None = None
         self._watching: dict[View, StandingQuery] = {}
 
@@ -112,12 +113,17 @@ class Database:
         return self.apply(Request(added=frozenset(quad for path in paths for quad in read_quads(path))))
 
     def query(self, text: str) -> QueryResult:
-        """Run a SPARQL query over the present state."""
+        """Run a SPARQL query over the present state.
+
+        The store answers it, with its own understanding of SPARQL (see docs/sparql.md for what standing queries mean).
+        """
+        self._refuse_if_closed()
         with self._visible:
             return self._dataset.query(text)
 
     def quads(self) -> Iterator[Quad]:
         """Iterate over all quads of the present state."""
+        self._refuse_if_closed()
         with self._visible:
             names: list[GraphName] = [DEFAULT_GRAPH, *self._dataset.graph_names()]
             graphs = [self._dataset.graph(name) for name in names]
@@ -130,7 +136,13 @@ class Database:
         :param backlog: how many steps to keep for a slow reader before they are put together.
         """
         query = parse_query(text)
+        if self._read_only:
+            raise ReadOnly(
+                "a database that is open read-only shows one moment and follows no changes",
+                hint="watch it in the process that changes it, or follow its log (evergraph watch --changes DIR/log)",
+            )
         with self._turn:
+            self._refuse_if_closed()
             if self._engine is None:
                 lookup = self._dataset.match if isinstance(self._dataset, EmbeddedDataset) else None
                 self._engine = LocalEngine(self.quads, lookup)
@@ -154,12 +166,19 @@ class Database:
     def changes(self, after: int = 0) -> Iterator[Change]:
         """Read the log from any sequence number on."""
         if self._log is None:
-            raise UsageError("this database keeps no change log", hint="give it a folder: evergraph.open(path)")
+            raise UsageError(
+                "this database keeps no change log",
+                hint="give it a folder: evergraph.open(path), or evergraph.connect(…, log=path)",
+            )
+        self._refuse_if_closed()
         return self._log.read(after)
 
     def close(self) -> None:
         """Let go of files and connections; the database cannot be used after this."""
         with self._turn:
+            if self._closed:
+                return
+            self._closed = True
             for standing in self._watching.values():
                 standing.close()
             self._dataset.close()
@@ -174,12 +193,17 @@ class Database:
     ) -> None:
         self.close()
 
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise StoreError("the database is closed", hint="open it again")
+
     # --- the one way to change anything
 
     def _change(self, run: Callable[[Transaction], None]) -> Change:
         if self._read_only:
             raise ReadOnly("the database is open read-only", hint="open it without read_only to change it")
         with self._turn:
+            self._refuse_if_closed()
             self._dataset.roll_back()  # in case it could not be done when the last change failed
             transaction = Transaction(self._dataset)
             try:
@@ -283,5 +307,12 @@ def _check_folder(folder: Path, read_only: bool) -> None:
     known = (folder / "store").is_dir()
     if not known and read_only:
         raise StoreError(f"{folder} is not a database", hint="open it without read_only to make one")
+    if known and not (folder / "log").is_dir() and (folder / "checkpoint").exists():
+        raise StoreError(f"{folder} has lost its change log", hint="restore the folder of the database from a backup")
+    if not known and (folder / "log").is_dir():
+        raise StoreError(
+            f"{folder} has a change log, but its store is gone",
+            hint=f"rebuild it: evergraph apply --store NEW --changes {folder / 'log'}",
+        )
     if not known and folder.is_dir() and any(folder.iterdir()):
         raise StoreError(f"{folder} holds something else than a database", hint="name an empty folder, or a new one")

@@ -85,6 +85,12 @@ class UpdateFailed(EvergraphError):
     condition = "UPDATE_FAILED"
 
 
+class QueryFailed(EvergraphError):
+    """A query was understood and could not be answered."""
+
+    condition = "QUERY_FAILED"
+
+
 class EndpointError(EvergraphError):
     """A remote SPARQL endpoint refused, did not answer, or answered with something unusable."""
 

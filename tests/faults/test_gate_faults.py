@@ -205,7 +205,7 @@ def test_a_store_in_use_by_another_process(tmp_path: Path) -> None:
         opening = [sys.executable, "-c", "import sys, evergraph as eg; eg.open(sys.argv[1])", str(tmp_path)]
         outcome = subprocess.run(opening, capture_output=True, text=True, check=False)
         assert "StoreError" in outcome.stderr
-        assert "is in use by another process" in outcome.stderr
+        assert "is in use already" in outcome.stderr
         assert segment.stat().st_size == size
 
 

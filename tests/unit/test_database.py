@@ -1,3 +1,4 @@
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -176,3 +177,38 @@ def run_threads(work: Callable[[int], None], count: int) -> None:
     for thread in threads:
         thread.join()
     assert not errors
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda db: db.update("INSERT DATA { <urn:a> <urn:b> <urn:c> }"),
+        lambda db: db.apply(Request()),
+        lambda db: db.query("ASK {}"),
+        lambda db: db.quads(),
+        lambda db: db.watch("ASK {}"),
+    ],
+)
+@pytest.mark.parametrize("place", ["memory", "disk"])
+def test_a_closed_database_does_nothing(use: Callable[[eg.Database], object], place: str, tmp_path: Path) -> None:
+    """A handle that writes on would cut off what another one has logged since."""
+    db = eg.open(tmp_path / "db" if place == "disk" else None)
+    db.close()
+    db.close()
+    with pytest.raises(StoreError, match="closed"):
+        use(db)
+
+
+def test_a_read_only_database_is_not_watched(tmp_path: Path) -> None:
+    eg.open(tmp_path / "db").close()
+    with eg.open(tmp_path / "db", read_only=True) as db, pytest.raises(ReadOnly, match="one moment"):
+        db.watch("ASK {}")
+
+
+def test_a_store_without_its_log_and_a_log_without_its_store_are_refused(tmp_path: Path) -> None:
+    for name in ("store", "log"):
+        with eg.open(tmp_path / name) as db:
+            db.update("INSERT DATA { <urn:a> <urn:b> <urn:c> }")
+        shutil.rmtree(tmp_path / name / name)
+        with pytest.raises(StoreError, match="rebuild it" if name == "store" else "lost its change log"):
+            eg.open(tmp_path / name)

@@ -229,3 +229,19 @@ def test_errors_say_what_and_where(text: str, place: str, message: str) -> None:
     assert caught.value.message.startswith(f"x.ru:{place}: ")
     assert message in caught.value.message
     assert f"{caught.value.line}:{caught.value.column}" == place
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'INSERT DATA { <urn:a> <urn:b> "x"\n <urn:a> <urn:c> "y" . }',
+        "INSERT DATA { <urn:a> <urn:b> 1 ; [ <urn:d> 1 ] }",
+        "DELETE WHERE { ?s ?p ?o ?s ?q ?r }",
+        'INSERT { <urn:a> <urn:b> "x" <urn:a> <urn:c> "y" } WHERE {}',
+    ],
+)
+def test_triples_without_a_full_stop_between_them_are_refused(text: str) -> None:
+    """Oxigraph 0.5.13 reads them as if it were there."""
+    with pytest.raises(SyntaxProblem) as refused:
+        parse_update(text)
+    assert refused.value.line == 1

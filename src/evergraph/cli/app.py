@@ -11,6 +11,7 @@ from evergraph.cli.bench import bench
 from evergraph.cli.check import check
 from evergraph.cli.demo import demo
 from evergraph.cli.explain import explain
+from evergraph.cli.load import load
 from evergraph.cli.log import log
 from evergraph.cli.query import query
 from evergraph.cli.watch import watch
@@ -24,6 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(load)
 app.command()(apply)
 app.command()(watch)
 app.command()(explain)

@@ -14,6 +14,7 @@ from evergraph.database import Database
 from evergraph.delta import Change
 from evergraph.errors import UsageError
 from evergraph.patch import write_transaction
+from evergraph.ports import Source
 from evergraph.sources import open_source
 
 
@@ -49,21 +50,24 @@ def apply(
     if bool(updates) == bool(changes):
         problem = "updates and --changes exclude each other" if updates else "nothing to apply"
         raise UsageError(problem, hint="give update files, or a change source with --changes PATH")
+    texts = [(name, read_text(name)) for name in updates or ()]  # before a database is made for nothing
+    source = open_source(changes) if changes else None
     with open_target(store, endpoint, update_endpoint, log=log, default_graph=default_graph) as database:
-        done = _apply_source(database, changes) if changes else _apply_updates(database, updates or [])
+        done = _apply_source(database, source) if source else _apply_updates(database, texts)
         for change in done:
             write_transaction(sys.stdout.buffer, change.delta)
             sys.stdout.buffer.flush()
 
 
-def _apply_updates(database: Database, names: list[str]) -> Iterator[Change]:
-    texts = [(name, read_text(name)) for name in names]  # all are read before the first is applied
-    for name, text in texts:
-        yield database.update(text, base=base_iri(name), where=display_name(name))
+def _apply_updates(database: Database, texts: list[tuple[str, str]]) -> Iterator[Change]:
+    with progress("requests applied", len(texts)) as step:
+        for name, text in texts:
+            yield database.update(text, base=base_iri(name), where=display_name(name))
+            step()
 
 
-def _apply_source(database: Database, path: Path) -> Iterator[Change]:
+def _apply_source(database: Database, source: Source) -> Iterator[Change]:
     with progress("changes applied") as step:
-        for change in open_source(path).changes():
+        for change in source.changes():
             yield database.apply(change.request)
             step()

@@ -11,9 +11,11 @@ def read_text(name: str) -> str:
     try:
         return sys.stdin.buffer.read().decode() if name == "-" else Path(name).read_bytes().decode()
     except OSError as error:
-        raise DataError(f"{name}: {error.strerror}", hint="check the path") from error
+        hint = "to give the text itself, pipe it to -" if "{" in name else "check the path"
+        raise DataError(f"{display_name(name)}: {error.strerror}", hint=hint) from error
     except UnicodeDecodeError as error:
-        raise DataError(f"{name}: byte {error.start} is not UTF-8", hint="SPARQL is written in UTF-8") from error
+        place = f"{display_name(name)}: byte {error.start} is not UTF-8"
+        raise DataError(place, hint="SPARQL is written in UTF-8, and not compressed") from error
 
 
 def base_iri(name: str) -> str:

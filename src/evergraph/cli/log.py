@@ -14,7 +14,7 @@ from evergraph.terms import XSD, Literal, NamedNode
 
 def log(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a database, or of the log of an endpoint.")],
-    after: Annotated[int, typer.Option(metavar="N", help="Only the changes after this sequence number.")] = 0,
+    after: Annotated[int, typer.Option(metavar="N", min=0, help="Only the changes after this sequence number.")] = 0,
 ) -> None:
     """Print the change log as RDF Patch, from any sequence number on.
 
@@ -30,7 +30,11 @@ def log(
     place = folder / "log" if (folder / "log").is_dir() else folder
     if not any(place.glob("*.rdfp")) and not (folder / "store").is_dir():
         raise StoreError(f"{folder} holds no change log", hint="name the folder given to --store or --log")
-    for change in ChangeLog(place, read_only=True).read(after):
+    changes = ChangeLog(place, read_only=True)
+    checkpoint = folder / "checkpoint"
+    if checkpoint.exists() and changes.last < int(checkpoint.read_text()):
+        raise StoreError(f"{place} ends with change {changes.last}: its end is lost", hint="restore it from a backup")
+    for change in changes.read(after):
         number = Literal(str(change.sequence), datatype=NamedNode(XSD + "integer"))
         write_transaction(sys.stdout.buffer, change.delta, {"sequence": number})
     sys.stdout.buffer.flush()

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from evergraph.database import Database, connect, open_database
-from evergraph.errors import UsageError
+from evergraph.errors import StoreError, UsageError
 
 Store = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of an embedded database; made if missing.")]
 QueryEndpoint = Annotated[
@@ -36,6 +36,11 @@ def open_target(
     if store is not None:
         if update_endpoint or log or default_graph:
             raise UsageError("--update-endpoint, --log and --default-graph belong to --endpoint, not to --store")
+        if read_only and not (store / "store").is_dir():
+            raise StoreError(f"{store} is not a database", hint="check the path; 'evergraph load' makes a database")
         return open_database(store, read_only=read_only)
     assert endpoint is not None
+    for url in (endpoint, update_endpoint):
+        if url and not url.startswith(("http://", "https://")):
+            raise UsageError(f"{url!r} is not the address of an endpoint", hint="begin it with http:// or https://")
     return connect(endpoint, update_endpoint or endpoint, log=log, default_graph=default_graph)

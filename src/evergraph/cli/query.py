@@ -1,6 +1,8 @@
 """``evergraph query``: ask a database."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -8,6 +10,7 @@ from pyoxigraph import QueryBoolean, QueryResultsFormat, QuerySolutions, RdfForm
 
 from evergraph.cli.inputs import read_text
 from evergraph.cli.options import QueryEndpoint, Store, open_target
+from evergraph.errors import QueryFailed
 
 
 def query(
@@ -25,10 +28,20 @@ def query(
 
     `echo 'SELECT * { ?s ?p ?o } LIMIT 10' | evergraph query --store db -`
     """
-    with open_target(store, endpoint, read_only=True) as database:
-        answer = database.query(read_text(file))
+    text = read_text(file)
+    with open_target(store, endpoint, read_only=True) as database, _failures():
+        answer = database.query(text)
         if isinstance(answer, QuerySolutions | QueryBoolean):
             sys.stdout.buffer.write(answer.serialize(format=QueryResultsFormat.JSON) or b"")
             sys.stdout.buffer.write(b"\n")
         else:
             serialize(answer, sys.stdout.buffer, RdfFormat.N_TRIPLES)
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Word what goes wrong while rows come: a SERVICE that does not answer, a function that is not known."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        raise QueryFailed(f"the query could not be evaluated: {error}") from error

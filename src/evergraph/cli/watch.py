@@ -57,7 +57,10 @@ def watch(
     """
     if engine is Engine.SPARK:
         raise UsageError("standing queries run on the local engine only, so far", hint="leave --engine out")
+    if query == "-" and str(changes) == "-":
+        raise UsageError("standard input cannot be both the query and the changes", hint="put the query into a file")
     parsed = load_query(query)
+    source = open_source(changes)
     local = LocalEngine()
     view = local.register(parsed, limit=limit)
     local.apply_request(initial_data(init))
@@ -70,7 +73,7 @@ def watch(
 
     tell(Step(0, view.result(), Bag()))
     with progress("changes followed") as step_done:
-        for change in open_source(changes).changes():
+        for change in source.changes():
             for effect in local.apply_request(change.request):
                 tell(Step(change.sequence, effect.added, effect.removed))
             if view.failed:

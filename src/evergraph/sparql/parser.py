@@ -14,6 +14,8 @@ from evergraph.sparql.algebra import Query
 from evergraph.sparql.grammar_queries import QueryGrammar
 from evergraph.sparql.lexer import Kind, tokens
 
+_RULE = re.compile(r"[A-Z][A-Za-z?]+ [a-z][^,\[\]]{10,}")
+"""A sentence among the characters that pyoxigraph expected."""
 _PLACE = re.compile(r"error at (\d+):(\d+): (.*)", re.DOTALL)
 
 
@@ -53,6 +55,11 @@ def _plain_booleans(text: str) -> str:
 
 
 def _problem(message: str) -> SyntaxProblem:
-    if found := _PLACE.fullmatch(message):
-        return SyntaxProblem(found[3], line=int(found[1]), column=int(found[2]))
-    return SyntaxProblem(message)
+    """Word what pyoxigraph says of a text that the grammar here accepts: some rule besides the grammar is broken."""
+    found = _PLACE.fullmatch(message)
+    if not found:
+        return SyntaxProblem(message)
+    rules = _RULE.findall(found[3])
+    reason = rules[0] if rules else "this breaks a rule of SPARQL"
+    hint = "" if rules else "see that no variable is bound twice, or selected beside an aggregate and not grouped"
+    return SyntaxProblem(reason, line=int(found[1]), column=int(found[2]), hint=hint)

@@ -1,0 +1,5 @@
+"""``python -m evergraph``: the command line."""
+
+from evergraph.cli import main
+
+main()
