@@ -8,6 +8,7 @@ from tests.support.random_queries import PROLOGUE, RandomQueries
 
 from evergraph.delta import Bag, Delta, Request
 from evergraph.engines.local.engine import LocalEngine, View, ViewChange
+from evergraph.engines.local.optimizer import Optimizer
 from evergraph.sparql.algebra import Query
 from evergraph.sparql.dataset import Dataset
 from evergraph.sparql.expressions import Row
@@ -65,13 +66,13 @@ class Follower:
         self.total = expected
 
 
-def check_history(seed: int, steps: int = 12) -> None:
+def check_history(seed: int, steps: int = 12, optimizer: Optimizer | None = None) -> None:
     """Maintain a random query over a random history; it may be registered in the middle of it."""
     source = RandomQueries(Random(seed))
     pool, text = source.dataset(most=36), source.query()
     if seed % 20 == 19:
         text = f"{PROLOGUE}DESCRIBE ?a ?b :c WHERE {source.group()}"
-    check_query(seed, text, pool, steps)
+    check_query(seed, text, pool, steps, optimizer)
 
 
 _AROUND_EXISTS = (
@@ -85,15 +86,17 @@ _AROUND_EXISTS = (
 )
 
 
-def check_exists(seed: int, steps: int = 10) -> None:
+def check_exists(seed: int, steps: int = 10, optimizer: Optimizer | None = None) -> None:
     """Maintain a query with EXISTS of a random pattern, in one of several places."""
     source = RandomQueries(Random(seed))
     pool, group = source.dataset(most=30), source.group()
     text = f"{PROLOGUE}SELECT * {{ {source.random.choice(_AROUND_EXISTS).format(group)} }}"
-    check_query(seed, text, pool, steps)
+    check_query(seed, text, pool, steps, optimizer)
 
 
-def check_query(seed: int, text: str, pool: frozenset[Quad], steps: int = 12) -> None:
+def check_query(
+    seed: int, text: str, pool: frozenset[Quad], steps: int = 12, optimizer: Optimizer | None = None
+) -> None:
     """Maintain a query over a random history of a pool of quads."""
     random = Random(seed + 1)
     query = parse_query(text)
@@ -104,7 +107,7 @@ def check_query(seed: int, text: str, pool: frozenset[Quad], steps: int = 12) ->
             if all(one is None or one == term for one, term in zip(wanted, quad, strict=True)):
                 yield quad
 
-    engine = LocalEngine(source=lambda: present) if seed % 2 else LocalEngine(lookup=lookup)
+    engine = LocalEngine(lambda: present, None, optimizer) if seed % 2 else LocalEngine(None, lookup, optimizer)
     late = random.choice((0, 0, 0, 3))
     follower: Follower | None = None
     deltas: list[Delta] = []
@@ -134,7 +137,7 @@ def _follow(engine: LocalEngine, query: Query, quads: frozenset[Quad], where: st
     return Follower(view, query, expected, where)
 
 
-def check_many(seed: int, views: int = 5, steps: int = 14) -> None:
+def check_many(seed: int, views: int = 5, steps: int = 14, optimizer: Optimizer | None = None) -> None:
     """Maintain several random queries in one engine; they come and go while changes flow, which may be inexact."""
     source = RandomQueries(Random(seed))
     random = Random(seed + 1)
@@ -142,7 +145,7 @@ def check_many(seed: int, views: int = 5, steps: int = 14) -> None:
     if not pool:
         return
     present: frozenset[Quad] = frozenset()
-    engine = LocalEngine(source=lambda: present)
+    engine = LocalEngine(lambda: present, None, optimizer)
     followers: dict[View, Follower] = {}
     for number, delta in enumerate(random_deltas(random, pool, steps)):
         if len(followers) < views and random.random() < 0.7:

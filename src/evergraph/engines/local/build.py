@@ -1,6 +1,6 @@
 """Plans to operators at work."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import assert_never
 
 from evergraph.engines.local import joins
@@ -19,6 +19,7 @@ from evergraph.engines.local.operators import (
     UnionOperator,
     tagger,
 )
+from evergraph.engines.local.optimizer import Costs
 from evergraph.engines.local.paths import PathOperator
 from evergraph.engines.local.relations import EVERYTHING
 from evergraph.engines.local.rows import key_picker, merger, picker
@@ -45,6 +46,15 @@ class Workshop:
         self.expressions = ExpressionCompiler(store.dictionary, environment)
         self.lowering = lowering
         self.budget = budget
+        self.costs = Costs()
+        self.leaves: dict[QuadLeaf, None] = {}
+        self.size: Callable[[], int] = lambda: 0
+        self.touch: Callable[[], None] = lambda: None
+
+    @property
+    def subscriptions(self) -> Iterator[Subscription]:
+        """What all leaves have subscribed to."""
+        return (one for leaf in self.leaves for one in leaf.subscriptions)
 
     def circuit(self, plan: Plan, touch: Callable[[], None]) -> "PlanCircuit":
         """Set a plan to work on what is in the store now."""
@@ -90,6 +100,7 @@ class PlanCircuit:
                 operator.close()
         for leaf in self.leaves:
             leaf.close()
+            self.workshop.leaves.pop(leaf, None)
         for guard in self._guards:
             self.store.cancel(guard)
         self.leaves, self.operators, self._guards = [], [], []
@@ -97,6 +108,8 @@ class PlanCircuit:
     def add_leaf(self, leaf: QuadLeaf) -> QuadLeaf:
         """Keep a leaf, so that it is loaded and closed with the rest."""
         self.leaves.append(leaf)
+        self.workshop.leaves[leaf] = None
+        leaf.owner = self.workshop
         return leaf
 
     def build(self, plan: Plan) -> Operator:

@@ -56,3 +56,13 @@ def add(bag: ZSet, row: Row, weight: int) -> None:
         bag[row] = total
     else:
         bag.pop(row, None)
+
+
+def difference(before: ZSet, after: ZSet) -> ZSet:
+    """Return what has to be added to one bag to make another."""
+    get = before.get
+    out = {row: weight - get(row, 0) for row, weight in after.items() if get(row) != weight}
+    for row, weight in before.items():
+        if row not in after:
+            out[row] = -weight
+    return out

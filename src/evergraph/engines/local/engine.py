@@ -1,12 +1,14 @@
 """The local engine: standing queries in one process."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from evergraph.delta import Delta, Request
 from evergraph.engines.local.build import PlanCircuit, Workshop
+from evergraph.engines.local.dictionary import ZSet
 from evergraph.engines.local.forms import AskOperator, DescribeOperator, TemplateOperator, described_triples
 from evergraph.engines.local.operators import Budget, DistinctOperator
+from evergraph.engines.local.optimizer import Optimizer
 from evergraph.engines.local.store import Lookup, Source, Store
 from evergraph.engines.local.views import TRIPLE_COLUMNS, View, ViewChange
 from evergraph.errors import EvergraphError, ViewFailed
@@ -30,10 +32,14 @@ class LocalEngine:
     ``source`` gives the quads that are there now, for queries that are registered when there are data already;
     ``lookup`` finds some of them, by subject, predicate, object and graph name, which costs less. Without
     either, queries are registered before the first change, or use what the engine already keeps for others.
+    ``optimizer`` chooses between the incremental and the direct way when many quads change at once.
     """
 
-    def __init__(self, source: Source | None = None, lookup: Lookup | None = None) -> None:
+    def __init__(
+        self, source: Source | None = None, lookup: Lookup | None = None, optimizer: Optimizer | None = None
+    ) -> None:
         self._store = Store(source, lookup)
+        self._optimizer = optimizer or Optimizer()
         self._views: dict[View, None] = {}
         self._dirty: dict[View, None] = {}
 
@@ -47,7 +53,8 @@ class LocalEngine:
         lowering = Lowering(query.dataset)
         workshop = Workshop(self._store, view.environment, lowering, Budget(DEFAULT_LIMIT if limit is None else limit))
         view.plan = lower_query(query, lowering)
-        view.circuit = PlanCircuit(workshop, partial(self._dirty.__setitem__, view, None))
+        workshop.size, workshop.touch = view.size, partial(self._dirty.__setitem__, view, None)
+        view.circuit = PlanCircuit(workshop, workshop.touch)
         try:
             _build(query, view.plan, lowering, view.circuit)
             view.circuit.start()
@@ -82,12 +89,30 @@ class LocalEngine:
         """Take in an exact change; return what it does to the views whose results it changes."""
         store = self._store
         store.has_seen_data = True
+        inserted, deleted = delta.inserted, delta.deleted
+        if len(inserted) + len(deleted) >= self._optimizer.smallest:
+            return self._apply_batch(delta)
         change = store.change
-        for quad in delta.deleted:
+        for quad in deleted:
             change(quad, -1)
-        for quad in delta.inserted:
+        for quad in inserted:
             change(quad, 1)
-        return self._refresh() if store.touched else []
+        return self._refresh(View.refresh) if store.touched else []
+
+    def _apply_batch(self, delta: Delta) -> list[ViewChange]:
+        batch = self._optimizer.begin(self._store)
+        batch.feed(delta)
+        clock = self._optimizer.clock
+
+        def refresh(view: View) -> ZSet:
+            workshop, begin = view.circuit.workshop, clock()
+            changed = _recompute(view) if batch.is_direct(workshop) else view.refresh()
+            batch.record(workshop, clock() - begin)
+            return changed
+
+        for owner in batch.directs():
+            owner.touch()
+        return self._refresh(refresh)
 
     def apply_request(self, request: Request) -> list[ViewChange]:
         """Take in a change that may ask for what is already so: only the quads that really come or go count."""
@@ -101,7 +126,7 @@ class LocalEngine:
             deleted=frozenset(quad for quad in request.removed - request.added if find(quad)),
         )
 
-    def _refresh(self) -> list[ViewChange]:
+    def _refresh(self, refresh: Callable[[View], ZSet]) -> list[ViewChange]:
         store = self._store
         touched = store.touched
         for leaf in touched:
@@ -113,7 +138,7 @@ class LocalEngine:
         changes = []
         for view in dirty:
             try:
-                delta = view.refresh()
+                delta = refresh(view)
             except EvergraphError as error:
                 view.fail(error)
                 continue
@@ -123,6 +148,18 @@ class LocalEngine:
             if delta:
                 changes.append(ViewChange(view, delta, store.dictionary))
         return changes
+
+
+def _recompute(view: View) -> ZSet:
+    """Evaluate the plan of a view from scratch over the indexes, which stay; return how the result changes."""
+    circuit = PlanCircuit(view.circuit.workshop, view.circuit.touch)
+    try:
+        _build(view.query, view.plan, circuit.workshop.lowering, circuit)
+        circuit.start()
+        return view.replace(circuit)
+    except BaseException:
+        circuit.close()
+        raise
 
 
 def lower_query(query: Query, lowering: Lowering) -> Plan:

@@ -19,6 +19,7 @@ class QuadLeaf:
         self.store = store
         self.touch = touch
         self.pending: ZSet = {}
+        self.owner: Any = None
         self.subscriptions: list[Subscription] = []
         self._indexes: list[tuple[Relation, str]] = []
 

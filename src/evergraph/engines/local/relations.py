@@ -27,6 +27,8 @@ class Leaf(Protocol):
     """What takes quads in: the leaves of plans."""
 
     pending: ZSet
+    owner: Any
+    """What the plan was built with; see `evergraph.engines.local.optimizer.Owner`."""
 
     def touch(self) -> None:
         """Say that the plan has something to do."""

@@ -90,6 +90,22 @@ class Store:
             for relation in relations:
                 relation.remove(ids)
 
+    def concerned(self, quad: Quad) -> Iterator[list[Entry]]:
+        """Iterate over the lists of what a changed quad is for."""
+        routes = self._routes.get(quad.predicate, self._other_routes)
+        if routes is None:
+            return
+        graph = quad.graph_name
+        route = routes.get(graph)
+        if route is None:
+            route = routes[graph] = self._route(quad.predicate, graph)
+        subject, object_ = self._known(quad.subject), self._known(quad.object)
+        for relation in route.relations:
+            for cover in (EVERYTHING, (subject, 0), (0, object_), (subject, object_)):
+                found = relation.entries.get(cover)
+                if found:
+                    yield found
+
     def find(self, quad: Quad) -> bool | None:
         """Tell whether a quad is there; None if no plan can use it, so that nobody knows."""
         routes = self._routes.get(quad.predicate, self._other_routes)
@@ -183,6 +199,17 @@ class Store:
         if subscription.entry is not None:
             entries.append(subscription.entry)
         self._reroute(relation.key[1])
+
+    def own(self, relation: Relation) -> Subscription:
+        """Hold a relation that only `put` fills: no source is asked for what it has."""
+        relation.hold()
+        relation.covers[EVERYTHING] += 1
+        relation.entries.setdefault(EVERYTHING, [])
+        return Subscription(relation, EVERYTHING)
+
+    def put(self, relation: Relation, row: Ids, weight: int) -> None:
+        """Change a relation that somebody owns."""
+        self._apply([relation], row, weight)
 
     def cancel(self, subscription: Subscription) -> None:
         """End a subscription, and drop what nobody else uses."""

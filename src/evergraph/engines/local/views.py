@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from evergraph.delta import Bag
 from evergraph.engines.local.build import PlanCircuit
-from evergraph.engines.local.dictionary import Dictionary, ZSet
+from evergraph.engines.local.dictionary import Dictionary, ZSet, difference
+from evergraph.engines.local.optimizer import Decision
 from evergraph.errors import EvergraphError
 from evergraph.plan.nodes import Plan
 from evergraph.sparql.algebra import Ask, Query, Select
@@ -57,6 +58,17 @@ class View:
             else:
                 del result[row]
         return delta
+
+    def replace(self, circuit: PlanCircuit) -> ZSet:
+        """Go on with another circuit of the same plan, which has not been pulled yet; return how the result changes."""
+        after = circuit.root.pull()
+        self.circuit.close()
+        before, self.circuit, self._result = self._result, circuit, after
+        return difference(before, after)
+
+    def decisions(self) -> list[Decision]:
+        """List the last choices between the incremental and the direct way that were made for large changes."""
+        return list(self.circuit.workshop.costs.decisions)
 
     def fail(self, error: EvergraphError) -> None:
         """Stop following changes."""
