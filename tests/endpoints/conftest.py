@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 from tests.support import servers
-from tests.support.remote import empty_database
+from tests.support.remote import connect
 from tests.support.servers import Server
 
 import evergraph as eg
@@ -32,8 +32,14 @@ def server(request: pytest.FixtureRequest, started: Callable[[str], Server]) -> 
     return started(request.param)
 
 
-@pytest.fixture
-def db(server: Server) -> Iterator[eg.Database]:
-    """An empty database on the server."""
-    with empty_database(server) as database:
+@pytest.fixture(scope="module")
+def connection(server: Server) -> Iterator[eg.Database]:
+    with connect(server) as database:
         yield database
+
+
+@pytest.fixture
+def db(server: Server, connection: eg.Database) -> eg.Database:
+    """An empty database on the server."""
+    servers.reset(server)
+    return connection

@@ -43,6 +43,8 @@ class Dialect:
     """Whether requests must come as forms. (Virtuoso never answers a query that is posted as it is.)"""
     has_default_graph: bool = True
     """Whether there is a graph without a name; where not, the default graph must be mapped to a named one."""
+    exact_matches: bool = True
+    """Whether matches of a pattern are quads that are there. (Virtuoso may match ``?x ?p ?x`` with two terms.)"""
     open_datasets: bool = False
     """Whether FROM without FROM NAMED, or the reverse, leaves all graphs in reach. (So it does on Virtuoso.)"""
     system_graphs: frozenset[NamedNode] = frozenset()
@@ -68,6 +70,7 @@ VIRTUOSO = Dialect(
     write_bytes=4 * 2**20,
     posts_forms=True,
     has_default_graph=False,
+    exact_matches=False,
     open_datasets=True,
     system_graphs=virtuoso.SYSTEM_GRAPHS,
     stored_form=lambda quads: {virtuoso.stored_quad(quad) for quad in quads},

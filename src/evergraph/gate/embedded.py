@@ -30,6 +30,7 @@ class EmbeddedDataset:
     """A pyoxigraph store behind the gate. Every write is one transaction of the store."""
 
     atomic = True
+    exact_matches = True
 
     def __init__(self, store: Store, path: Path | None = None) -> None:
         self.store = store

@@ -38,6 +38,10 @@ from evergraph.terms import DEFAULT_GRAPH, BlankNode, DefaultGraph, GraphName, N
 class Reader(Protocol):
     """What must be known of a dataset to tell what an operation does to it."""
 
+    @property
+    def exact_matches(self) -> bool:
+        """Whether what a WHERE clause matches is surely there."""
+
     def solutions(self, where: Where, variables: tuple[str, ...]) -> Iterable[Row]:
         """Evaluate a WHERE clause once."""
 
@@ -116,7 +120,7 @@ def _modify(operation: Modify, reader: Reader) -> Delta:
     variables = template_variables(operation.delete, operation.insert)
     rows = list(reader.solutions(operation.where, variables))
     delete, insert = (fill(template, variables, rows) for template in (operation.delete, operation.insert))
-    return _delta(reader, delete, insert, surely_there=operation.deletes_matches)
+    return _delta(reader, delete, insert, surely_there=operation.deletes_matches and reader.exact_matches)
 
 
 def _load(operation: Load, reader: Reader, load: Loader) -> Delta:

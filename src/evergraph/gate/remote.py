@@ -60,6 +60,7 @@ class RemoteDataset:
         self.close = close
         self._endpoint = endpoint
         self._dialect = endpoint.dialect
+        self.exact_matches = self._dialect.exact_matches
         self._check = PresenceCheck(endpoint)
         self._journal = journal
         self._default_graph = default_graph
@@ -157,7 +158,8 @@ class RemoteDataset:
             default = [graph] if graph else named
         if self._dialect.open_datasets:
             default, named = default or [_NO_GRAPH], named or [_NO_GRAPH]
-        return " ".join([f"FROM {name}" for name in default] + [f"FROM NAMED {name}" for name in named])
+        clauses = [f"FROM {name}" for name in default] + [f"FROM NAMED {name}" for name in named]
+        return " ".join(dict.fromkeys(clauses))  # Fuseki refuses a graph that is named twice
 
     # --- blank nodes
 

@@ -15,6 +15,9 @@ class Dataset(Protocol):
     atomic: bool
     """Whether a write is one transaction, and a WHERE clause can be evaluated over changes that are not written."""
 
+    exact_matches: bool
+    """Whether what a WHERE clause matches is surely there."""
+
     def solutions(self, where: Where, variables: tuple[str, ...], unwritten: Effect) -> Iterable[Row]:
         """Evaluate a WHERE clause once, over the dataset with ``unwritten`` applied to it."""
 
@@ -46,6 +49,8 @@ class Transaction:
         self._unwritten = Delta()
         self._created: set[NamedNode | BlankNode] = set()
         self._dropped: set[NamedNode | BlankNode] = set()
+        self._emptied: set[NamedNode | BlankNode] = set()
+        """Graphs that exist until the request is over, if the dataset knows only those that hold anything."""
 
     @property
     def total(self) -> Delta:
@@ -59,6 +64,8 @@ class Transaction:
         appearing = effect.created | {name for name in touched if not isinstance(name, DefaultGraph)}
         self._created = (self._created - effect.dropped) | appearing
         self._dropped = (self._dropped | effect.dropped) - appearing
+        emptied = {quad.graph_name for quad in effect.delta.deleted}
+        self._emptied |= {name for name in emptied if not isinstance(name, DefaultGraph)}
 
     def commit(self) -> None:
         """Write what is not written yet."""
@@ -69,6 +76,11 @@ class Transaction:
         return Effect(self._unwritten, frozenset(self._created), frozenset(self._dropped))
 
     # --- what operations read
+
+    @property
+    def exact_matches(self) -> bool:
+        """Whether what a WHERE clause matches is surely there."""
+        return self._dataset.exact_matches
 
     def solutions(self, where: Where, variables: tuple[str, ...]) -> Iterable[Row]:
         """Evaluate a WHERE clause over the staged state."""
@@ -95,7 +107,7 @@ class Transaction:
 
     def graph_names(self) -> set[NamedNode | BlankNode]:
         """List the named graphs of the staged state."""
-        return (self._dataset.graph_names() - self._dropped) | self._created
+        return ((self._dataset.graph_names() | self._emptied) - self._dropped) | self._created
 
     def stored_form(self, quads: set[Quad]) -> set[Quad]:
         """Write quads as the dataset would give them back."""
