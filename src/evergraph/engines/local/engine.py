@@ -9,6 +9,9 @@ from evergraph.engines.local.dictionary import ZSet
 from evergraph.engines.local.forms import AskOperator, DescribeOperator, TemplateOperator, described_triples
 from evergraph.engines.local.operators import Budget, DistinctOperator
 from evergraph.engines.local.optimizer import Optimizer
+from evergraph.engines.local.pauses import loading, watch_collector
+from evergraph.engines.local.shared import Template
+from evergraph.engines.local.sharing import Sharing
 from evergraph.engines.local.store import Lookup, Source, Store
 from evergraph.engines.local.views import TRIPLE_COLUMNS, View, ViewChange
 from evergraph.errors import EvergraphError, ViewFailed
@@ -20,7 +23,7 @@ from evergraph.sparql.parser import parse_query
 from evergraph.terms import DEFAULT_GRAPH, Variable
 
 DEFAULT_LIMIT = 10_000_000
-"""How many entries of state a view may have in one operator unless it is registered with a limit of its own."""
+"""How many entries of state a view may have, its result included, unless it is registered with a limit of its own."""
 
 _FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 """What a fault in one view may raise, and must not do to the others."""
@@ -40,14 +43,21 @@ class LocalEngine:
     ) -> None:
         self._store = Store(source, lookup)
         self._optimizer = optimizer or Optimizer()
+        watch_collector()
         self._views: dict[View, None] = {}
-        self._dirty: dict[View, None] = {}
+        self._dirty: dict[View | Template, None] = {}
+        self._sharing = Sharing(self._store, self._is_dirty, DEFAULT_LIMIT)
 
     def register(self, query: Query | str, *, limit: int | None = None, base: str = "") -> View:
         """Start to maintain a query. Raises `UnsupportedQuery` for what no engine could maintain."""
         if isinstance(query, str):
             query = parse_query(query, base)
         refuse_unmaintainable(query.pattern)
+        place = self._sharing.place(query) if limit is None else None
+        if place is not None and not place.is_first():
+            shared = self._sharing.join(query, place)
+            self._views[shared] = None
+            return shared
         dictionary = self._store.dictionary
         view = View(query, dictionary)
         lowering = Lowering(query.dataset)
@@ -64,12 +74,17 @@ class LocalEngine:
             view.circuit.close()
             raise
         self._views[view] = None
+        if place is not None:
+            self._sharing.keep_alone(view, place)
         return view
+
+    def _is_dirty(self, template: Template) -> None:
+        self._dirty[template] = None
 
     def remove(self, view: View) -> None:
         """Stop to maintain a query, and drop what only it needs."""
         del self._views[view]
-        if view.failed is None:
+        if self._sharing.remove(view) and view.failed is None:
             view.circuit.close()
 
     @property
@@ -91,7 +106,8 @@ class LocalEngine:
         store.has_seen_data = True
         inserted, deleted = delta.inserted, delta.deleted
         if len(inserted) + len(deleted) >= self._optimizer.smallest:
-            return self._apply_batch(delta)
+            with loading(len(delta)):
+                return self._apply_batch(delta)
         change = store.change
         for quad in deleted:
             change(quad, -1)
@@ -135,9 +151,12 @@ class LocalEngine:
         touched.clear()
         dirty = list(self._dirty)
         self._dirty.clear()
-        changes = []
+        changes: list[ViewChange] = []
         for view in dirty:
             try:
+                if isinstance(view, Template):
+                    changes += view.refresh()
+                    continue
                 delta = refresh(view)
             except EvergraphError as error:
                 view.fail(error)

@@ -30,10 +30,15 @@ class Budget:
     def check(self, entries: int) -> None:
         """Raise `StateLimit` if there are too many entries."""
         if entries > self.limit:
-            raise StateLimit(
-                f"the query needs more than {self.limit:,} entries of state",
-                hint="make the query more selective, or register it with a higher limit.",
-            )
+            raise state_limit(self.limit)
+
+
+def state_limit(limit: int) -> StateLimit:
+    """Return what a view with too many entries of state fails with."""
+    return StateLimit(
+        f"the query needs more than {limit:,} entries of state",
+        hint="make the query more selective, or register it with a higher limit.",
+    )
 
 
 class UnionOperator:

@@ -124,7 +124,7 @@ class Optimizer:
 class _Meter:
     """What one view costs in one batch."""
 
-    __slots__ = ("calls", "cap", "costs", "direct", "estimates", "owner", "spent", "switched")
+    __slots__ = ("calls", "cap", "costs", "direct", "estimates", "matching", "owner", "spent", "switched")
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
@@ -133,7 +133,8 @@ class _Meter:
         self.spent = 0
         self.switched = False
         self.cap = 1000 * (_FIXED + self.costs.direct * self.units(exact=False))
-        self.direct = 0.0
+        self.direct = False
+        self.matching = 0.0
         self.estimates = (0.0, 0.0)
 
     def units(self, *, exact: bool) -> int:
@@ -240,6 +241,9 @@ class Batch:
         made: list[Entry] = []
         for run, leaf in original:
             owner: Any = leaf.owner
+            if owner is None:
+                made.append((run, leaf))
+                continue
             meter = meters.get(owner)
             if meter is None:
                 meter = meters[owner] = _Meter(owner)
@@ -257,15 +261,16 @@ class Batch:
         force = self._optimizer.force
         switched = []
         for meter in self._meters.values():
-            if meter.switched and meter.direct:
+            if meter.direct:
                 continue
+            meter.matching = meter.calls / self._sampled * self._changes
             if not meter.switched:
                 way = force()
                 if way is None and meter.calls:
                     way = self._cheaper(meter, left, then)
                 meter.switched = way == "direct"
             if meter.switched:
-                meter.direct = 1.0
+                meter.direct = True
                 switched.append(meter)
         touched: dict[int, list[Entry]] = {}
         for meter in switched:
@@ -304,7 +309,7 @@ class Batch:
         if meter is None:
             return
         costs, micros = meter.costs, spent / 1000
-        matching = round(self._changes * meter.calls / self._sampled)
+        matching = round(meter.matching)
         if meter.switched:
             costs.learn_direct(micros, meter.units(exact=True))
             micros += meter.spent / 1000
