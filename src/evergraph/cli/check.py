@@ -11,12 +11,12 @@ import typer
 from evergraph.cli.progress import progress
 from evergraph.cli.watch import Changes, Init, QueryFile, initial_data, load_query
 from evergraph.delta import Bag, Request
-from evergraph.engines.local.engine import LocalEngine
 from evergraph.sources import open_source
 from evergraph.sparql.dataset import Dataset
 from evergraph.sparql.expressions import Row
 from evergraph.terms import Quad
 from evergraph.views.queries import Step, json_step, result_rows
+from evergraph.views.streams import follow
 
 
 def check(
@@ -39,13 +39,12 @@ def check(
     `evergraph check people.rq --init dump.nt --changes history.rdfp --every 100`
     """
     parsed = load_query(query)
-    engine, state = LocalEngine(), set[Quad]()
-    view = engine.register(parsed)
+    view, state = follow(parsed), set[Quad]()
     last = compared = 0
     wrong: Bag[Row] = Bag()
     with progress("changes followed") as step_done:
         for last, request in _requests(init, changes):
-            engine.apply_request(request)
+            view.take(request)
             state.difference_update(request.removed)
             state.update(request.added)
             step_done()

@@ -11,13 +11,13 @@ import typer
 from evergraph.cli.inputs import base_iri, display_name, read_text
 from evergraph.cli.progress import progress
 from evergraph.delta import Bag, Request
-from evergraph.engines.local.engine import LocalEngine
 from evergraph.errors import SyntaxProblem, UsageError
 from evergraph.rdfio import read_quads
 from evergraph.sources import open_source
 from evergraph.sparql.algebra import Query
 from evergraph.sparql.parser import parse_query
 from evergraph.views.queries import Step, json_step
+from evergraph.views.streams import follow
 
 
 class Engine(StrEnum):
@@ -61,9 +61,8 @@ def watch(
         raise UsageError("standard input cannot be both the query and the changes", hint="put the query into a file")
     parsed = load_query(query)
     source = open_source(changes)
-    local = LocalEngine()
-    view = local.register(parsed, limit=limit)
-    local.apply_request(initial_data(init))
+    view = follow(parsed, limit=limit)
+    view.take(initial_data(init))
 
     def tell(step: Step) -> None:
         sys.stdout.write(
@@ -74,10 +73,8 @@ def watch(
     tell(Step(0, view.result(), Bag()))
     with progress("changes followed") as step_done:
         for change in source.changes():
-            for effect in local.apply_request(change.request):
-                tell(Step(change.sequence, effect.added, effect.removed))
-            if view.failed:
-                raise view.failed
+            if effect := view.take(change.request):
+                tell(Step(change.sequence, effect.positive(), effect.negative()))
             step_done()
 
 
