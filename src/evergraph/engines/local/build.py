@@ -46,6 +46,8 @@ class Workshop:
         self.expressions = ExpressionCompiler(store.dictionary, environment)
         self.lowering = lowering
         self.budget = budget
+        self.parameters: frozenset[Variable] | None = None
+        """The parameters of a plan that views share; None if it belongs to one view."""
         self.costs = Costs()
         self.leaves: dict[QuadLeaf, None] = {}
         self.size: Callable[[], int] = lambda: 0
@@ -109,7 +111,7 @@ class PlanCircuit:
         """Keep a leaf, so that it is loaded and closed with the rest."""
         self.leaves.append(leaf)
         self.workshop.leaves[leaf] = None
-        leaf.owner = self.workshop
+        leaf.owner = self.workshop if self.workshop.parameters is None else None
         return leaf
 
     def build(self, plan: Plan) -> Operator:
@@ -122,7 +124,7 @@ class PlanCircuit:
         expressions, budget, dictionary = self.workshop.expressions, self.workshop.budget, self.store.dictionary
         match plan:
             case nodes.BGP():
-                return self.add_leaf(BGPLeaf(plan, self.store, self.touch))
+                return self.add_leaf(BGPLeaf(plan, self.store, self.touch, self.workshop.parameters or frozenset()))
             case nodes.GraphNames():
                 return self.add_leaf(GraphNamesLeaf(plan, self.store, self.touch))
             case nodes.Nodes():

@@ -1,14 +1,17 @@
 """The leaves of plans: where changed quads become changed rows."""
 
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from evergraph.engines.local.bgp_source import PatternShape, Shape, delta_code, full_code
 from evergraph.engines.local.dictionary import ZSet, add
-from evergraph.engines.local.relations import EVERYTHING, Relation
+from evergraph.engines.local.relations import EVERYTHING, Cover, Entry, Relation
 from evergraph.engines.local.store import Store, Subscription
 from evergraph.plan import nodes
 from evergraph.plan.nodes import EachGraph, QuadPattern
+from evergraph.plan.templates import TABLE
 from evergraph.terms import BlankNode, NamedNode, Variable
 
 
@@ -54,19 +57,68 @@ class QuadLeaf:
         self.store.subscribe(subscription)
 
 
-class BGPLeaf(QuadLeaf):
-    """A basic graph pattern; see `evergraph.plan.nodes.BGP` for its rule."""
+@dataclass(slots=True)
+class _Open:
+    """A pattern with parameters, and how often which quads are wanted."""
 
-    def __init__(self, plan: nodes.BGP, store: Store, touch: Callable[[], None]) -> None:
+    pattern: QuadPattern
+    relation: Relation
+    entry: Entry
+    wanted: Counter[Cover] = field(default_factory=Counter)
+
+    def cover(self, values: dict[object, int], store: Store) -> Cover:
+        """Tell which quads match with some values of the parameters."""
+        subject, object_ = self.pattern.subject, self.pattern.object
+        return values.get(subject) or _constant(subject, store), values.get(object_) or _constant(object_, store)
+
+
+class BGPLeaf(QuadLeaf):
+    """A basic graph pattern; see `evergraph.plan.nodes.BGP` for its rule.
+
+    A pattern with parameters sees no quads until somebody wants some values of them; see `evergraph.plan.templates`.
+    """
+
+    def __init__(
+        self, plan: nodes.BGP, store: Store, touch: Callable[[], None], parameters: frozenset[Variable] = frozenset()
+    ) -> None:
         super().__init__(store, touch)
+        self._open: list[_Open] = []
         self._shape, self._constants = _shape(plan, store)
         self._relations = [relation_of(pattern, store) for pattern in plan.patterns]
         code = delta_code(self._shape)
         indexes = [self._index(self._relations[number], columns) for number, columns in code.accesses]
         runs = code.make(indexes, self._constants, self.pending)
         for pattern, relation, run in zip(plan.patterns, self._relations, runs, strict=True):
+            if pattern.predicate != TABLE and not parameters.isdisjoint((pattern.subject, pattern.object)):
+                self._open.append(_Open(pattern, relation, (run, self)))
+                continue
             cover = (_constant(pattern.subject, store), _constant(pattern.object, store))
             self._subscribe(Subscription(relation, cover, (run, self)))
+
+    def want(self, values: dict[object, int]) -> None:
+        """Take in the quads that patterns match with some values of the parameters; `Store.fill` brings them."""
+        for one in self._open:
+            cover = one.cover(values, self.store)
+            one.wanted[cover] += 1
+            if one.wanted[cover] == 1:
+                self.store.subscribe(Subscription(one.relation, cover, one.entry))
+
+    def unwant(self, values: dict[object, int]) -> None:
+        """Take back a `want`."""
+        for one in self._open:
+            cover = one.cover(values, self.store)
+            one.wanted[cover] -= 1
+            if not one.wanted[cover]:
+                del one.wanted[cover]
+                self.store.cancel(Subscription(one.relation, cover, one.entry))
+
+    def close(self) -> None:
+        """Give back what the leaf has of the store."""
+        super().close()
+        for one in self._open:
+            for cover in one.wanted:
+                self.store.cancel(Subscription(one.relation, cover, one.entry))
+        self._open = []
 
     def load(self) -> None:
         """Join all patterns from scratch, beginning with the smallest if none has a constant."""
