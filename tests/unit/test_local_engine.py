@@ -200,3 +200,40 @@ def test_a_long_pattern_is_cut() -> None:
     assert len(view.result()) == 1
     delete(engine, ":a :p :a .")
     assert len(view.result()) == 0
+
+
+def test_the_limit_is_for_the_whole_view() -> None:
+    engine = LocalEngine()
+    text = "SELECT DISTINCT ?s { { ?s :p ?o } OPTIONAL { ?s :q ?x } FILTER NOT EXISTS { ?s :r ?y } }"
+    view = engine.register(PREFIX + text, limit=40)
+    insert(engine, " ".join(f":s{n} :p 1 ." for n in range(10)))
+    assert view.failed is None
+    assert view.size() == 40
+    insert(engine, ":more :p 1 .")
+    assert isinstance(view.failed, StateLimit)
+
+
+def test_a_large_result_counts() -> None:
+    engine = LocalEngine()
+    view = engine.register(PREFIX + "SELECT * { ?s :p ?o }", limit=10)
+    insert(engine, " ".join(f":s :p {n} ." for n in range(10)))
+    assert view.failed is None
+    insert(engine, ":s :p 10 .")
+    assert isinstance(view.failed, StateLimit)
+
+
+@pytest.mark.parametrize("pattern", ["?s :p ?a ; :q ?b ; :r ?c", "?a :p ?s . ?s :q ?b . ?s :r ?c"])
+def test_a_huge_product_stops_at_the_limit(pattern: str) -> None:
+    engine = LocalEngine()
+    other = engine.register(PREFIX + "SELECT (COUNT(*) AS ?n) { ?s :q ?o }")
+    greedy = engine.register(PREFIX + f"SELECT * {{ {pattern} }}", limit=5_000)
+    insert(engine, " ".join(f":s :{p} :o{n} ." for n in range(1000) for p in "qr"))
+    assert greedy.failed is None
+    insert(engine, ":s :p :o . :o :p :s .")
+    assert isinstance(greedy.failed, StateLimit)
+    delete(engine, " ".join(f":s :{p} :o{n} ." for n in range(1000) for p in "qr"))
+    assert other.result() == Bag([(Literal(0),)])
+    with pytest.raises(StateLimit):
+        LocalEngine(source=lambda: quads(" ".join(f":s :{p} :o{n} ." for n in range(500) for p in "pqr"))).register(
+            PREFIX + "SELECT * { ?s :p ?a ; :q ?b ; :r ?c }", limit=5_000
+        )

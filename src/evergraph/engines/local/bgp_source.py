@@ -5,6 +5,8 @@ most bound one first. A variable that nobody asks for is counted, not looped ove
 the same one variable open are intersected, which costs what the smallest of them costs. The quad is in the indexes
 while the function runs; for the patterns after its own it does not count (see `evergraph.plan.nodes.BGP`).
 
+More rows than the view may keep are not made; its leaf is told, and the view fails.
+
 The source depends on the shape alone: constants and indexes are parameters, so that queries of one shape share it.
 """
 
@@ -65,20 +67,20 @@ class Code:
 
 @lru_cache(maxsize=1024)
 def delta_code(shape: Shape) -> Code:
-    """Compile the functions of all patterns: ``make(indexes, constants, out)`` → one ``(s, p, o, g, w)`` for each."""
+    """Compile a function ``(s, p, o, g, w)`` for each pattern: ``make(indexes, constants, out, leaf)`` returns them."""
     writer = _Writer(shape)
     for number in range(len(shape.patterns)):
         writer.delta(number)
     names = "".join(f"delta{number}, " for number in range(len(shape.patterns)))
-    return writer.finish("out", f"return ({names})", prelude="get = out.get")
+    return writer.finish("out, leaf", f"return ({names})", prelude="get = out.get")
 
 
 @lru_cache(maxsize=1024)
 def full_code(shape: Shape, first: int | None) -> Code:
-    """Compile the whole pattern: ``make(indexes, constants)`` → a function that adds all rows to a bag."""
+    """Compile the whole pattern: ``make(indexes, constants, leaf)`` → a function that adds all rows to a bag."""
     writer = _Writer(shape)
     writer.full(first)
-    return writer.finish("", "return full")
+    return writer.finish("leaf", "return full")
 
 
 @dataclass
@@ -259,6 +261,7 @@ class _Writer:
         """Loop over the values of one variable that all of some patterns allow."""
         name = f"v{variable}"
         parts = [self._matches(number) for number in numbers]
+        self._stop()
         self._line(f"for {name} in {reduce(lambda one, other: f'meet({one}, {other})', parts)}:")
         self.names[variable] = name
         self.depth += 1
@@ -277,6 +280,7 @@ class _Writer:
             else:
                 self.names[slot] = f"v{slot}"
                 targets.append(f"v{slot}")
+        self._stop()
         if pattern.columns == "so":
             self._line(f"for {targets[0]}, t{number} in {self._index(number, 's')}.items():")
             self.depth += 1
@@ -288,6 +292,10 @@ class _Writer:
         self.depth += 1
         for test in tests:
             self._line(test)
+
+    def _stop(self) -> None:
+        """Make no more rows than the view may keep: each loop makes as many as an index has already, at most."""
+        self._line("if len(out) > leaf.limit: return leaf.overflow()")
 
     def _skip(self, number: int) -> bool:
         """Leave out the changed quad for a pattern after its own; False if that leaves nothing."""

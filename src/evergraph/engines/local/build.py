@@ -37,6 +37,9 @@ from evergraph.sparql.values import FALSE, sort_key
 from evergraph.sparql.values import TRUE as TRUE_TERM
 from evergraph.terms import BlankNode, NamedNode, Term, Variable
 
+_KEEPERS = (GraphOperator, CorrelateOperator)
+_STATELESS = (BGPLeaf, GraphNamesLeaf, ValuesLeaf, FilterOperator, MapOperator, UnionOperator)
+
 
 class Workshop:
     """What all plans of one view are built with."""
@@ -95,10 +98,18 @@ class PlanCircuit:
         """Count the entries of state."""
         return sum(operator.size() for operator in self.operators)
 
+    def parts(self) -> int:
+        """Count the operators, and the plans that they keep."""
+        return len(self.operators) + sum(len(one) for one in self.operators if isinstance(one, _KEEPERS))
+
+    def keeps_state(self) -> bool:
+        """Tell whether some operator keeps anything."""
+        return any(not isinstance(one, _STATELESS) for one in self.operators)
+
     def close(self) -> None:
         """Give back what the plan has of the store."""
         for operator in self.operators:
-            if isinstance(operator, GraphOperator | CorrelateOperator):
+            if isinstance(operator, _KEEPERS):
                 operator.close()
         for leaf in self.leaves:
             leaf.close()
@@ -111,6 +122,7 @@ class PlanCircuit:
         """Keep a leaf, so that it is loaded and closed with the rest."""
         self.leaves.append(leaf)
         self.workshop.leaves[leaf] = None
+        leaf.limit = self.workshop.budget.limit
         leaf.owner = self.workshop if self.workshop.parameters is None else None
         return leaf
 

@@ -61,6 +61,9 @@ class _Instances:
         for key in list(self._circuits):
             self.stop(key)
 
+    def __len__(self) -> int:
+        return len(self._circuits)
+
     def size(self) -> int:
         """Count the entries of state of all circuits."""
         return sum(circuit.size() for circuit in self._circuits.values())
@@ -97,6 +100,9 @@ class GraphOperator:
     def size(self) -> int:
         """Count the state of all graphs, and their results."""
         return self._instances.size() + sum(map(len, self._results.values()))
+
+    def __len__(self) -> int:
+        return len(self._instances)
 
     def close(self) -> None:
         """Drop all circuits."""
@@ -151,6 +157,9 @@ class CorrelateOperator:
     def size(self) -> int:
         """Count the rows of the left and the state of all circuits."""
         return self._instances.size() + sum(map(len, self._rows.values()))
+
+    def __len__(self) -> int:
+        return len(self._instances)
 
     def close(self) -> None:
         """Drop all circuits."""

@@ -1,5 +1,6 @@
 """The leaves of plans: where changed quads become changed rows."""
 
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from typing import Any
 
 from evergraph.engines.local.bgp_source import PatternShape, Shape, delta_code, full_code
 from evergraph.engines.local.dictionary import ZSet, add
+from evergraph.engines.local.operators import state_limit
 from evergraph.engines.local.relations import EVERYTHING, Cover, Entry, Relation
 from evergraph.engines.local.store import Store, Subscription
 from evergraph.plan import nodes
@@ -23,6 +25,8 @@ class QuadLeaf:
         self.touch = touch
         self.pending: ZSet = {}
         self.owner: Any = None
+        self.limit = sys.maxsize
+        """How many rows may wait."""
         self.subscriptions: list[Subscription] = []
         self._indexes: list[tuple[Relation, str]] = []
 
@@ -31,6 +35,14 @@ class QuadLeaf:
         delta = dict(self.pending)
         self.pending.clear()
         return delta
+
+    def overflow(self) -> None:
+        """Take note that more rows would wait than may: the next `pull` fails."""
+
+        def pull() -> ZSet:
+            raise state_limit(self.limit)
+
+        self.pull = pull  # type: ignore[method-assign]
 
     def size(self) -> int:
         """Count the entries of state, which is what waits."""
@@ -87,7 +99,7 @@ class BGPLeaf(QuadLeaf):
         self._relations = [relation_of(pattern, store) for pattern in plan.patterns]
         code = delta_code(self._shape)
         indexes = [self._index(self._relations[number], columns) for number, columns in code.accesses]
-        runs = code.make(indexes, self._constants, self.pending)
+        runs = code.make(indexes, self._constants, self.pending, self)
         for pattern, relation, run in zip(plan.patterns, self._relations, runs, strict=True):
             if pattern.predicate != TABLE and not parameters.isdisjoint((pattern.subject, pattern.object)):
                 self._open.append(_Open(pattern, relation, (run, self)))
@@ -128,7 +140,7 @@ class BGPLeaf(QuadLeaf):
             first = min(range(len(patterns)), key=lambda number: len(self._relations[number]))
         code = full_code(self._shape, first)
         taken = [(self._relations[number], columns) for number, columns in code.accesses]
-        code.make([relation.index(columns) for relation, columns in taken], self._constants)(self.pending)
+        code.make([relation.index(columns) for relation, columns in taken], self._constants, self)(self.pending)
         for relation, columns in taken:
             relation.release(columns)
 

@@ -54,7 +54,10 @@ class Owner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was chosen for one view and one batch; times are in µs, estimates are as of the choice."""
+    """What was chosen for one view and one batch; times are in µs, estimates are as of the choice.
+
+    A change that matches two patterns of the view counts as two that match; their number is estimated, too.
+    """
 
     batch: int
     changes: int
@@ -66,7 +69,7 @@ class Decision:
 
     def __str__(self) -> str:
         return (
-            f"batch {self.batch}: {self.matching:,} of {self.changes:,} changes match; "
+            f"batch {self.batch}: {self.matching:,} matches of {self.changes:,} changes; "
             f"incremental {self.estimated_incremental:,.0f} µs, direct {self.estimated_direct:,.0f} µs: "
             f"{self.chosen}, took {self.measured:,.0f} µs"
         )
@@ -132,15 +135,25 @@ class _Meter:
         self.calls = 0
         self.spent = 0
         self.switched = False
-        self.cap = 1000 * (_FIXED + self.costs.direct * self.units(exact=False))
+        self.cap = 1000 * self.direct_price(0, exact=False)
         self.direct = False
         self.matching = 0.0
         self.estimates = (0.0, 0.0)
 
-    def units(self, *, exact: bool) -> int:
-        """Count what a direct evaluation reads and makes; if not exact, at least what is quickly counted."""
-        quads = sum(_reach(one.relation, one.cover, exact) for one in self.owner.subscriptions)
-        return quads + self.owner.size()
+    def quads(self, *, exact: bool) -> int:
+        """Count the quads that a direct evaluation reads; if not exact, at least what is quickly counted."""
+        return sum(_reach(one.relation, one.cover, exact) for one in self.owner.subscriptions)
+
+    def direct_price(self, growth: float, *, exact: bool) -> float:
+        """Estimate a direct evaluation, in µs, after some more quads have come or gone.
+
+        The entries of the view are taken to grow and shrink with the square of its quads, as a join does.
+        """
+        quads, entries = self.quads(exact=exact), self.owner.size()
+        after = max(0.0, quads + growth)
+        if quads:
+            entries = round(entries * (after / quads) ** 2)
+        return _FIXED + self.costs.direct * (after + entries)
 
     def run_rate(self) -> float:
         """Return the price of a matching change in delta functions, in µs: what was measured, and known before."""
@@ -165,7 +178,7 @@ class _Meter:
         return timed_run
 
     def _overrun(self) -> None:
-        exact = 1000 * (_FIXED + self.costs.direct * self.units(exact=True))
+        exact = 1000 * self.direct_price(0, exact=True)
         self.switched = self.spent > exact
         self.cap = max(2 * self.cap, exact)
 
@@ -288,9 +301,9 @@ class Batch:
         follow = share * (abs(left) + then) * (meter.run_rate() + costs.pull)
         follow += share * (self._changes - abs(left) - then) * costs.pull
         growth = share * (left + then)
-        direct = _FIXED + costs.direct * max(0.0, meter.units(exact=False) + growth)
+        direct = meter.direct_price(growth, exact=False)
         if follow > direct:
-            direct = _FIXED + costs.direct * max(0.0, meter.units(exact=True) + growth)
+            direct = meter.direct_price(growth, exact=True)
         meter.estimates = (follow, direct)
         return "direct" if follow > direct else "incremental"
 
@@ -311,7 +324,7 @@ class Batch:
         costs, micros = meter.costs, spent / 1000
         matching = round(meter.matching)
         if meter.switched:
-            costs.learn_direct(micros, meter.units(exact=True))
+            costs.learn_direct(micros, meter.quads(exact=True) + meter.owner.size())
             micros += meter.spent / 1000
         elif meter.calls:
             run = meter.spent / 1000 / meter.calls

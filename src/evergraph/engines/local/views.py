@@ -36,6 +36,9 @@ class View:
         self.circuit: PlanCircuit
         self._dictionary = dictionary
         self._result: ZSet = {}
+        self._room = -1
+        """How large the result may grow before the entries of the view are counted."""
+        self._unchecked = 0
 
     def result(self) -> Bag[Row]:
         """Return the current result, as a bag; raises what the view failed with."""
@@ -57,13 +60,27 @@ class View:
                 result[row] = total
             else:
                 del result[row]
+        if len(result) > self._room:
+            self._check()
         return delta
+
+    def _check(self) -> None:
+        """Count all entries of the view; rarely, if there are many plans to count."""
+        circuit = self.circuit
+        if self._unchecked < circuit.parts() // 16:
+            self._unchecked += 1
+            return
+        self._unchecked = 0
+        budget = circuit.workshop.budget
+        budget.check(self.size())
+        self._room = -1 if circuit.keeps_state() else budget.limit
 
     def replace(self, circuit: PlanCircuit) -> ZSet:
         """Go on with another circuit of the same plan, which has not been pulled yet; return how the result changes."""
         after = circuit.root.pull()
         self.circuit.close()
         before, self.circuit, self._result = self._result, circuit, after
+        self._check()
         return difference(before, after)
 
     def decisions(self) -> list[Decision]:
