@@ -168,7 +168,7 @@ def _transfer(operation: Add | Copy | Move, reader: Reader) -> Effect:
     if source == destination:
         return Effect(Delta())
     moving = reader.graph(source)
-    arriving = {Quad(quad.subject, quad.predicate, quad.object, destination) for quad in moving}
+    arriving = reader.stored_form({Quad(quad.subject, quad.predicate, quad.object, destination) for quad in moving})
     there = reader.graph(destination)
     leaving = set() if isinstance(operation, Add) else there - arriving
     if isinstance(operation, Move):
