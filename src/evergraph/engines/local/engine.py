@@ -98,7 +98,7 @@ class LocalEngine:
 
     def size(self) -> int:
         """Count the quads that are kept, each once for every relation that holds it."""
-        return sum(map(len, self._store.relations.values()))
+        return self._store.size()
 
     def apply(self, delta: Delta) -> list[ViewChange]:
         """Take in an exact change; return what it does to the views whose results it changes."""

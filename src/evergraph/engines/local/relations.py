@@ -22,6 +22,9 @@ Cover: TypeAlias = tuple[int, int]
 
 EVERYTHING: Cover = (0, 0)
 
+Kind: TypeAlias = tuple[bool, bool]
+"""Whether a cover has a subject, and whether it has an object."""
+
 
 class Leaf(Protocol):
     """What takes quads in: the leaves of plans."""
@@ -42,7 +45,7 @@ Entry: TypeAlias = tuple[Callable[[int, int, int, int, int], object], Leaf]
 class Relation:
     """The quads of one predicate, or any, in one context."""
 
-    __slots__ = ("_references", "changed", "covers", "entries", "indexes", "key", "wide")
+    __slots__ = ("_references", "changed", "covers", "entries", "indexes", "key", "kinds", "wide")
 
     def __init__(self, key: RelationKey) -> None:
         self.key = key
@@ -53,6 +56,8 @@ class Relation:
         self._references: Counter[str] = Counter()
         self.covers: Counter[Cover] = Counter()
         self.entries: dict[Cover, list[Entry]] = {}
+        self.kinds: Counter[Kind] = Counter()
+        """How many covers have a subject, an object, both or none: routes depend on that, not on the covers."""
 
     # -- which quads
 
@@ -63,6 +68,28 @@ class Relation:
         return bool(covers) and (
             EVERYTHING in covers or cover in covers or (subject, 0) in covers or (0, object_) in covers
         )
+
+    def cover(self, cover: Cover) -> bool:
+        """Take in quads of a cover from now on; tell whether it is the first of its kind."""
+        self.covers[cover] += 1
+        if self.covers[cover] > 1:
+            return False
+        self.entries[cover] = []
+        kind = (cover[0] > 0, cover[1] > 0)
+        self.kinds[kind] += 1
+        return self.kinds[kind] == 1
+
+    def uncover(self, cover: Cover) -> bool:
+        """Take back a `cover`; tell whether it was the last of its kind."""
+        self.covers[cover] -= 1
+        if self.covers[cover]:
+            return False
+        del self.covers[cover], self.entries[cover]
+        kind = (cover[0] > 0, cover[1] > 0)
+        self.kinds[kind] -= 1
+        if not self.kinds[kind]:
+            del self.kinds[kind]
+        return kind not in self.kinds
 
     def admits(self, subject: int, object_: int) -> bool:
         """Tell whether some plan can use a quad with this subject and object."""
@@ -146,10 +173,21 @@ class Relation:
             columns = "s" if self.wide == "so" else ""
             self.indexes[columns] = {} if columns else set()
 
-    def prune(self) -> None:
-        """Drop the quads that no plan can use any more."""
-        for quad in [quad for quad in self.quads() if not self.admits(quad[0], quad[2])]:
+    def prune(self, cover: Cover) -> None:
+        """Drop the quads of a cover that no plan can use any more."""
+        for quad in [quad for quad in self._of(cover) if not self.admits(quad[0], quad[2])]:
             self.remove(quad)
+
+    def _of(self, cover: Cover) -> Iterator[Ids]:
+        """Iterate over the quads of a cover, or more if there is no index for it."""
+        for column, value in zip("so", cover, strict=True):
+            if value and self.wide == "so" and column in self.indexes:
+                context, predicate = self.key
+                graph: Any = context[1] if context[0] == "one" else 0
+                for other in self.indexes[column].get(value, ()):
+                    yield (value, predicate, other, graph) if column == "s" else (other, predicate, value, graph)
+                return
+        yield from self.quads()
 
     def __len__(self) -> int:
         columns = next(iter(self.indexes), None)
@@ -200,8 +238,8 @@ class MergedRelation(Relation):
             for graph in graphs:
                 yield subject, predicate, object_, graph
 
-    def prune(self) -> None:
-        """Drop the quads that no plan can use any more."""
+    def prune(self, cover: Cover) -> None:
+        """Drop the quads of a cover that no plan can use any more."""
         for quad in [quad for quad in self.sources() if not self.admits(quad[0], quad[2])]:
             self.remove(quad)
 

@@ -26,7 +26,7 @@ def lean_route(
     ids, encode = dictionary.ids, dictionary.encode
     by_subject, by_object = relation.indexes.get("s"), relation.indexes.get("o")
     predicate, graph = constants
-    select = None if list(relation.covers) == [EVERYTHING] else _selector(relation)
+    select = None if list(relation.kinds) == [(False, False)] else _selector(relation)
     everything = relation.entries.get(EVERYTHING, [])
 
     def take(quad: Quad, weight: int) -> None:
@@ -63,12 +63,10 @@ def lean_route(
 def _selector(relation: Relation) -> Callable[[int | None, int | None], list[Entry] | None]:
     """Return what finds the entries of the patterns that a quad can match; None if no plan can use it."""
     entries = relation.entries
-    covers = list(relation.covers)
+    kinds = relation.kinds
     plain = entries.get(EVERYTHING)
-    with_subject = any(subject and not object_ for subject, object_ in covers)
-    with_object = any(object_ and not subject for subject, object_ in covers)
-    with_both = any(subject and object_ for subject, object_ in covers)
-    if covers and not with_subject and not with_both and plain is None:
+    with_subject, with_object, with_both = (True, False) in kinds, (False, True) in kinds, (True, True) in kinds
+    if kinds and not with_subject and not with_both and plain is None:
         return lambda subject, object_: entries.get((0, object_ or -1))
 
     def select(subject: int | None, object_: int | None) -> list[Entry] | None:

@@ -14,7 +14,7 @@ from uuid import uuid4
 from evergraph.engines.local.build import PlanCircuit, Workshop
 from evergraph.engines.local.dictionary import Row, ZSet, add
 from evergraph.engines.local.leaves import BGPLeaf, relation_of
-from evergraph.engines.local.operators import Budget
+from evergraph.engines.local.operators import Budget, state_limit
 from evergraph.engines.local.optimizer import Decision
 from evergraph.engines.local.relations import Relation
 from evergraph.engines.local.store import Store, Subscription
@@ -121,8 +121,8 @@ class Table:
 class Template:
     """The circuit of all queries that differ only in some constants: those whose placeholders have ``numbers``.
 
-    ``limit`` is what each part may have; all of them together may have as much as they would have alone. If the circuit
-    fails, all its views fail.
+    ``limit`` is how many rows each part may have; the operators may have as much as those of all parts would have on
+    their own. If the circuit fails, all its views fail.
     """
 
     def __init__(
@@ -175,18 +175,13 @@ class Template:
 
     def leave(self, view: SharedView) -> None:
         """Take a view out."""
-        part = view.part
-        del part.views[view]
-        if part.views:
-            return
-        self._change(part.key, -1)
-        self.circuit.root.pull()
-        self._unwant(part.key)
-        del self.parts[part.key]
+        del view.part.views[view]
+        if not view.part.views:
+            self._stop(view.part)
 
     def _start(self, key: Row) -> Part:
         part = Part(key, {} if self._answers is None else {self._answers[False]: 1})
-        self._budget.limit = self._limit * (len(self.parts) + 1)
+        self._grant(len(self.parts) + 1)
         values: dict[object, int] = dict(zip(self._parameters, key, strict=True))
         for leaf in self._leaves:
             leaf.want(values)
@@ -212,6 +207,18 @@ class Template:
             raise
         return part
 
+    def _stop(self, part: Part) -> None:
+        self._change(part.key, -1)
+        self.circuit.root.pull()
+        self._unwant(part.key)
+        del self.parts[part.key]
+        self._grant(len(self.parts))
+
+    def _grant(self, parts: int) -> None:
+        self._budget.limit = self._limit * parts
+        for leaf in self.circuit.leaves:
+            leaf.limit = self._budget.limit
+
     def _unwant(self, key: Row) -> None:
         values: dict[object, int] = dict(zip(self._parameters, key, strict=True))
         for leaf in self._leaves:
@@ -223,9 +230,17 @@ class Template:
         self.store.touched.clear()
 
     def refresh(self) -> list[ViewChange]:
-        """Bring all parts up to date; return what has changed for which view."""
-        dictionary = self.store.dictionary
-        return [ViewChange(view, change, dictionary) for part, change in self._deal() if change for view in part.views]
+        """Bring all parts up to date; return what has changed for which view. A part that is too large fails alone."""
+        dictionary, limit = self.store.dictionary, self._limit
+        changes: list[ViewChange] = []
+        for part, change in self._deal():
+            if len(part.result) > limit:
+                self._stop(part)
+                for view in part.views:
+                    view.fail(state_limit(limit))
+            elif change:
+                changes += [ViewChange(view, change, dictionary) for view in part.views]
+        return changes
 
     def _deal(self) -> list[tuple[Part, ZSet]]:
         """Deal out the rows that have come and gone to their parts."""

@@ -82,8 +82,9 @@ class Sharing:
         """Make a view that shares the circuit of its template."""
         assert isinstance(query, Select | Ask)
         kind, constants = place.kind, place.constants
+        self._clear(kind)
         template = kind.template
-        if template is None or not template.parts:
+        if template is None:
             template = kind.template = self._template(place)
             self._shared[template] = kind
         encode = self._store.dictionary.encode

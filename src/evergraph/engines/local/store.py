@@ -50,6 +50,7 @@ class Store:
         self.lookup = lookup
         self.has_seen_data = source is not None or lookup is not None
         self.touched: dict[Leaf, None] = {}
+        self._owned: set[Relation] = set()
         self._by_predicate: Counter[int] = Counter()
         self._missing: list[tuple[Relation, Cover]] = []
         self._routes: dict[object, dict[GraphName, Route]] = {}
@@ -119,6 +120,10 @@ class Store:
         graph = quad.graph_name
         name = 0 if isinstance(graph, DefaultGraph) else self._known(graph)
         return concerned[0].holds((subject, self._known(quad.predicate), object_, name))
+
+    def size(self) -> int:
+        """Count the quads, each once for every relation that holds it."""
+        return sum(len(one) for one in self.relations.values() if one not in self._owned)
 
     def _known(self, term: Term) -> int:
         return self.dictionary.ids.get(term, -1)
@@ -194,17 +199,16 @@ class Store:
         relation.hold()
         if not relation.covered(cover):
             self._missing.append((relation, cover))
-        relation.covers[cover] += 1
-        entries = relation.entries.setdefault(cover, [])
+        if relation.cover(cover):
+            self._reroute(relation.key[1])
         if subscription.entry is not None:
-            entries.append(subscription.entry)
-        self._reroute(relation.key[1])
+            relation.entries[cover].append(subscription.entry)
 
     def own(self, relation: Relation) -> Subscription:
         """Hold a relation that only `put` fills: no source is asked for what it has."""
         relation.hold()
-        relation.covers[EVERYTHING] += 1
-        relation.entries.setdefault(EVERYTHING, [])
+        relation.cover(EVERYTHING)
+        self._owned.add(relation)
         return Subscription(relation, EVERYTHING)
 
     def put(self, relation: Relation, row: Ids, weight: int) -> None:
@@ -216,18 +220,18 @@ class Store:
         relation, cover = subscription.relation, subscription.cover
         if subscription.entry is not None:
             relation.entries[cover].remove(subscription.entry)
-        relation.covers[cover] -= 1
         predicate = relation.key[1]
-        self._reroute(predicate)
-        if relation.covers[cover]:
+        if relation.uncover(cover):
+            self._reroute(predicate)
+        if cover in relation.covers:
             return
-        del relation.covers[cover], relation.entries[cover]
         if not relation.covers:
             del self.relations[relation.key]
+            self._owned.discard(relation)
             self._by_predicate[predicate] -= 1
             self._reroute(predicate)
         elif EVERYTHING not in relation.covers:
-            relation.prune()
+            relation.prune(cover)
 
     def forget_missing(self) -> None:
         """Forget what subscriptions miss that were cancelled before they were filled."""
