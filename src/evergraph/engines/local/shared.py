@@ -12,7 +12,7 @@ from functools import cached_property
 from uuid import uuid4
 
 from evergraph.engines.local.build import PlanCircuit, Workshop
-from evergraph.engines.local.dictionary import Row, ZSet, add
+from evergraph.engines.local.dictionary import Row, ZSet
 from evergraph.engines.local.leaves import BGPLeaf, relation_of
 from evergraph.engines.local.operators import Budget, state_limit
 from evergraph.engines.local.optimizer import Decision
@@ -22,7 +22,7 @@ from evergraph.engines.local.views import BOOLEAN_COLUMNS, View, ViewChange
 from evergraph.errors import EvergraphError, ViewFailed
 from evergraph.plan.lower import Lowering, project
 from evergraph.plan.nodes import Plan, QuadPattern, Variables
-from evergraph.plan.optimize import optimize
+from evergraph.plan.optimize import optimize, tidy_projections
 from evergraph.plan.templates import TABLE, lift, parameter, placeholder, table_pattern
 from evergraph.sparql.algebra import Ask, Select
 from evergraph.sparql.expressions import Environment
@@ -149,7 +149,7 @@ class Template:
         workshop.parameters = frozenset(self._parameters)
         self.circuit = PlanCircuit(workshop, lambda: touch(self))
         try:
-            self.circuit.root = self.circuit.build(project(plan, (*self._parameters, *columns)))
+            self.circuit.root = self.circuit.build(tidy_projections(project(plan, (*self._parameters, *columns))))
         except BaseException:
             self.store.forget_missing()
             self.close()
@@ -238,26 +238,43 @@ class Template:
                 self._stop(part)
                 for view in part.views:
                     view.fail(state_limit(limit))
-            elif change:
-                changes += [ViewChange(view, change, dictionary) for view in part.views]
+            else:
+                for view in part.views:
+                    changes.append(ViewChange(view, change, dictionary))  # noqa: PERF401 - a list would be made for each
         return changes
 
     def _deal(self) -> list[tuple[Part, ZSet]]:
-        """Deal out the rows that have come and gone to their parts."""
+        """Deal out the rows that have come and gone to their parts; return the parts that this changes."""
         width, found = len(self._parameters), dict[Row, ZSet]()
         for row, weight in self.circuit.root.pull().items():
-            found.setdefault(row[:width], {})[row[width:]] = weight
-        return [(part := self.parts[key], self._take(part, rows)) for key, rows in found.items()]
+            key = row[:width]
+            rows = found.get(key)
+            if rows is None:
+                found[key] = {row[width:]: weight}
+            else:
+                rows[row[width:]] = weight
+        dealt = []
+        for key, rows in found.items():
+            part = self.parts[key]
+            change = rows if self._answers is None else self._answer(part, sum(rows.values()))
+            if change:
+                result = part.result
+                for row, weight in change.items():
+                    total = result.get(row, 0) + weight
+                    if total:
+                        result[row] = total
+                    else:
+                        del result[row]
+                dealt.append((part, change))
+        return dealt
 
-    def _take(self, part: Part, delta: ZSet) -> ZSet:
-        if self._answers is not None:
-            before = bool(part.solutions)
-            part.solutions += sum(delta.values())
-            after = bool(part.solutions)
-            delta = {} if before == after else {self._answers[after]: 1, self._answers[before]: -1}
-        for row, weight in delta.items():
-            add(part.result, row, weight)
-        return delta
+    def _answer(self, part: Part, solutions: int) -> ZSet:
+        """Count solutions of ASK; return how the answer changes."""
+        assert self._answers is not None
+        before = bool(part.solutions)
+        part.solutions += solutions
+        after = bool(part.solutions)
+        return {} if before == after else {self._answers[after]: 1, self._answers[before]: -1}
 
     def fail(self, error: EvergraphError) -> None:
         """Stop following changes."""
