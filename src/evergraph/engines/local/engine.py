@@ -9,7 +9,7 @@ from evergraph.engines.local.dictionary import ZSet
 from evergraph.engines.local.forms import AskOperator, DescribeOperator, TemplateOperator, described_triples
 from evergraph.engines.local.operators import Budget, DistinctOperator
 from evergraph.engines.local.optimizer import Optimizer
-from evergraph.engines.local.pauses import loading, watch_collector
+from evergraph.engines.local.pauses import MANY, loading, sweep, watch_collector
 from evergraph.engines.local.shared import Template
 from evergraph.engines.local.sharing import Sharing
 from evergraph.engines.local.store import Lookup, Source, Store
@@ -43,6 +43,7 @@ class LocalEngine:
     ) -> None:
         self._store = Store(source, lookup)
         self._optimizer = optimizer or Optimizer()
+        self._young = 0
         watch_collector()
         self._views: dict[View, None] = {}
         self._dirty: dict[View | Template, None] = {}
@@ -149,9 +150,11 @@ class LocalEngine:
             if leaf.pending:
                 leaf.touch()
         touched.clear()
+        changes: list[ViewChange] = []
+        if not self._dirty:
+            return changes
         dirty = list(self._dirty)
         self._dirty.clear()
-        changes: list[ViewChange] = []
         for view in dirty:
             try:
                 if isinstance(view, Template):
@@ -166,6 +169,10 @@ class LocalEngine:
                 continue
             if delta:
                 changes.append(ViewChange(view, delta, store.dictionary))
+                self._young += len(delta)
+        if self._young > MANY:
+            self._young = 0
+            sweep()
         return changes
 
 

@@ -32,7 +32,7 @@ class QuadLeaf:
 
     def pull(self) -> ZSet:
         """Hand over what has changed since the last time."""
-        delta = dict(self.pending)
+        delta = self.pending.copy()
         self.pending.clear()
         return delta
 

@@ -45,17 +45,29 @@ def lean_route(
             object_ = encode(object_term)
         if weight > 0:
             if by_subject is not None:
-                grow(by_subject, subject, object_)
+                if subject in by_subject:
+                    grow(by_subject, subject, object_)
+                else:
+                    by_subject[subject] = (object_,)
             if by_object is not None:
-                grow(by_object, object_, subject)
+                if object_ in by_object:
+                    grow(by_object, object_, subject)
+                else:
+                    by_object[object_] = (subject,)
         for run, leaf in entries:
             run(subject, predicate, object_, graph, weight)
             touched[leaf] = None
         if weight < 0:
             if by_subject is not None:
-                shrink(by_subject, subject, object_)
+                if by_subject.get(subject) == (object_,):
+                    del by_subject[subject]
+                else:
+                    shrink(by_subject, subject, object_)
             if by_object is not None:
-                shrink(by_object, object_, subject)
+                if by_object.get(object_) == (subject,):
+                    del by_object[object_]
+                else:
+                    shrink(by_object, object_, subject)
 
     return take
 

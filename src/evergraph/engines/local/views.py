@@ -54,8 +54,9 @@ class View:
         """Bring the result up to date; return its change."""
         delta = self.circuit.root.pull()
         result = self._result
+        get = result.get
         for row, weight in delta.items():
-            total = result.get(row, 0) + weight
+            total = get(row, 0) + weight
             if total:
                 result[row] = total
             else:
