@@ -22,6 +22,7 @@ from evergraph.gate.load import load_document
 from evergraph.gate.remote import RemoteDataset
 from evergraph.gate.request import parse_update
 from evergraph.gate.transaction import Dataset, Transaction
+from evergraph.interrupts import uninterrupted
 from evergraph.log import ChangeLog
 from evergraph.plan.notation import prefixes
 from evergraph.rdfio import read_quads
@@ -141,7 +142,7 @@ class Database:
                 "a database that is open read-only shows one moment and follows no changes",
                 hint="watch it in the process that changes it, or follow its log (evergraph watch --changes DIR/log)",
             )
-        with self._turn:
+        with uninterrupted(), self._turn:
             self._refuse_if_closed()
             if self._engine is None:
                 lookup = self._dataset.match if isinstance(self._dataset, EmbeddedDataset) else None
@@ -156,7 +157,7 @@ class Database:
 
     def unwatch(self, standing: StandingQuery) -> None:
         """Stop to maintain a standing query, and drop what only it needs."""
-        with self._turn:
+        with uninterrupted(), self._turn:
             for view in [view for view, one in self._watching.items() if one is standing]:
                 del self._watching[view]
                 assert self._engine is not None
@@ -175,7 +176,7 @@ class Database:
 
     def close(self) -> None:
         """Let go of files and connections; the database cannot be used after this."""
-        with self._turn:
+        with uninterrupted(), self._turn:
             if self._closed:
                 return
             self._closed = True
@@ -200,14 +201,18 @@ class Database:
     # --- the one way to change anything
 
     def _change(self, run: Callable[[Transaction], None]) -> Change:
+        """Make one change. Interrupts are let in only while nothing counts yet."""
         if self._read_only:
             raise ReadOnly("the database is open read-only", hint="open it without read_only to change it")
-        with self._turn:
+        with uninterrupted() as let_in, self._turn:
             self._refuse_if_closed()
             self._dataset.roll_back()  # in case it could not be done when the last change failed
             transaction = Transaction(self._dataset)
             try:
-                run(transaction)
+                with let_in():
+                    run(transaction)
+                    if not self._dataset.atomic:
+                        self._write(transaction)
                 change = Change(self._sequence + 1, transaction.total)
                 self._commit(transaction, change)
             except BaseException:
@@ -226,18 +231,16 @@ class Database:
                 self._watching[step.view].push(Step(change.sequence, step.added, step.removed))
 
     def _commit(self, transaction: Transaction, change: Change) -> None:
-        """Log first where writes are atomic: after a crash the log completes them. Else log what is safely written."""
-        if self._log and self._dataset.atomic:
+        """Log the change, and write it after that if writes are atomic: the log can complete it after a crash."""
+        if self._log:
             self._log.append(change)
+        if self._dataset.atomic:
             try:
                 self._write(transaction)
             except BaseException:
-                self._log.take_back()
+                if self._log:
+                    self._log.take_back()
                 raise
-        else:
-            self._write(transaction)
-            if self._log:
-                self._log.append(change)
 
     def _write(self, transaction: Transaction) -> None:
         with self._visible:

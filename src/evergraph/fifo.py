@@ -6,7 +6,10 @@ from types import TracebackType
 
 
 class FifoLock:
-    """Mutual exclusion, first come, first served. Python's own lock promises no order."""
+    """Mutual exclusion, first come, first served. Python's own lock promises no order.
+
+    Take it where no interrupt can come between (`evergraph.interrupts`): one inside of the lock itself would lose it.
+    """
 
     def __init__(self) -> None:
         self._mutex = Lock()

@@ -80,7 +80,7 @@ class ChangeLog:
             ) from error
 
     def _segments(self) -> list[Path]:
-        return sorted(self.folder.glob("[0-9]*.rdfp"))
+        return sorted(self.folder.glob("[0-9]" * 12 + ".rdfp"))
 
     # --- writing
 
@@ -94,9 +94,9 @@ class ChangeLog:
             _write_fully(descriptor, data)
             if self._sync:
                 os.fdatasync(descriptor)
-        except OSError as error:
+        except BaseException as error:
             self._cut_to_size()
-            raise self._cannot_write(error) from error
+            raise self._cannot_write(error) if isinstance(error, OSError) else error from error
         self._size_before_last, self._size = self._size, self._size + len(data)
         self.last = change.sequence
 
@@ -171,8 +171,11 @@ class ChangeLog:
 
 def _number(patch: RawPatch) -> int:
     header = patch.header.get("sequence")
-    if not isinstance(header, Literal):
-        raise StoreError(f"{patch.where}:{patch.line}: a change without its sequence number")
+    if not isinstance(header, Literal) or not header.value.isdecimal():
+        raise StoreError(
+            f"the change log is damaged: {patch.where}:{patch.line}: a change without its sequence number",
+            hint="restore the file from a backup",
+        )
     return int(header.value)
 
 

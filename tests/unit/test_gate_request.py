@@ -245,3 +245,36 @@ def test_triples_without_a_full_stop_between_them_are_refused(text: str) -> None
     with pytest.raises(SyntaxProblem) as refused:
         parse_update(text)
     assert refused.value.line == 1
+
+
+@pytest.mark.parametrize("name", ["कि", "می\u200cخواهم", "cafe\u0301", "a·b", "x\u203fy"])
+def test_names_hold_every_character_that_sparql_allows(name: str) -> None:
+    (step,) = parse_update(
+        f"PREFIX {name}: <urn:e:> INSERT {{ {name}:{name} {name}:p ?{name} }} WHERE {{ ?{name} ?p ?o }}"
+    )
+    assert isinstance(step.operation, Modify)
+    assert str(step.operation.insert[0].subject) == f"<urn:e:{name}>"
+
+
+def test_nesting_that_would_exhaust_the_stack_is_refused() -> None:
+    for text in (
+        "INSERT {} WHERE " + "{" * 10_000 + "}" * 10_000,
+        "INSERT DATA { <urn:a> <urn:b> " + "(" * 9_000 + "}",
+    ):
+        with pytest.raises(SyntaxProblem, match="levels deep"):
+            parse_update(text)
+
+
+def test_long_white_space_and_long_strings_are_read_in_one_go() -> None:
+    gap = " " * 200_000
+    assert len(parse_update(f"INSERT DATA {{ <urn:a> <urn:p> 1 }}{gap}; INSERT DATA {{ <urn:a> <urn:p> 2 }}")) == 2
+    (step, _) = parse_update(f'INSERT DATA {{ <urn:a> <urn:p> "{"x" * 1_000_000}" }} ; CLEAR ALL')
+    assert isinstance(step.operation, InsertData)
+
+
+def test_our_own_names_are_not_those_of_any_user() -> None:
+    texts = ("urn:evergraph:variable:x", "urn:evergraph:left-out", "urn:evergraph:unbound")
+    for text in texts:
+        (step,) = parse_update(f"INSERT {{ <{text}> <{text}> ?evergraph_row }} WHERE {{ ?evergraph_row ?p ?o }}")
+        assert isinstance(step.operation, Modify)
+        assert str(step.operation.insert[0].subject) == f"<{text}>"

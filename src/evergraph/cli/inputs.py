@@ -9,7 +9,8 @@ from evergraph.errors import DataError
 def read_text(name: str) -> str:
     """Read a SPARQL text."""
     try:
-        return sys.stdin.buffer.read().decode() if name == "-" else Path(name).read_bytes().decode()
+        content = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+        return content.decode("utf-8-sig")
     except OSError as error:
         hint = "to give the text itself, pipe it to -" if "{" in name else "check the path"
         raise DataError(f"{display_name(name)}: {error.strerror}", hint=hint) from error

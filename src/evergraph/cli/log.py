@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from evergraph.errors import StoreError
+from evergraph.gate.embedded import read_checkpoint
 from evergraph.log import ChangeLog
 from evergraph.patch import write_transaction
 from evergraph.terms import XSD, Literal, NamedNode
@@ -31,8 +32,8 @@ def log(
     if not any(place.glob("*.rdfp")) and not (folder / "store").is_dir():
         raise StoreError(f"{folder} holds no change log", hint="name the folder given to --store or --log")
     changes = ChangeLog(place, read_only=True)
-    checkpoint = folder / "checkpoint"
-    if checkpoint.exists() and changes.last < int(checkpoint.read_text()):
+    checkpoint = read_checkpoint(folder)
+    if checkpoint and changes.last < checkpoint[0]:
         raise StoreError(f"{place} ends with change {changes.last}: its end is lost", hint="restore it from a backup")
     for change in changes.read(after):
         number = Literal(str(change.sequence), datatype=NamedNode(XSD + "integer"))

@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
 from evergraph.gate.extract import Effect
+from evergraph.gate.own import OWN
 from evergraph.terms import DEFAULT_GRAPH, GraphName, NamedNode, Quad, Term, quad_has_blank_node, term_text
 
 Functions = dict[NamedNode, Callable[..., Term | None]]
 """Custom functions, as pyoxigraph takes them."""
-
-OWN = "urn:evergraph:"
 
 
 def data_row(quad: Quad, value: str) -> str:

@@ -9,9 +9,10 @@ from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Store
 
 from evergraph.errors import DataError, StoreError, UpdateFailed
 from evergraph.files import open_output
-from evergraph.gate.data_update import OWN, embedded_update
+from evergraph.gate.data_update import embedded_update
 from evergraph.gate.extract import Effect
 from evergraph.gate.operations import Row, Where
+from evergraph.gate.own import OWN, OWN_VARIABLE
 from evergraph.gate.stored_form import stored_quads
 from evergraph.gate.syntax import Judge
 from evergraph.gate.tokens import tokenize
@@ -21,7 +22,7 @@ from evergraph.terms import BlankNode, GraphName, Literal, NamedNode, Quad, Term
 _UNBOUND = NamedNode(OWN + "unbound")
 _COLLECT = NamedNode(OWN + "collect")
 _ROLLBACK = NamedNode(OWN + "rollback")
-_ROW = "evergraph_row"
+_ROW = OWN_VARIABLE
 _CHECKPOINT = "checkpoint"
 _FLUSH_EVERY = 10_000
 
@@ -215,13 +216,30 @@ class EmbeddedDataset:
         with suppress(OSError, RuntimeError, DataError):
             self.store.flush()
             with open_output(self.path.parent / _CHECKPOINT) as out:
-                out.write(b"%d\n" % self._settled)
+                out.write(f"{self._settled} {self._identity()}\n".encode())
             self._flushed = self._settled
 
     def _read_checkpoint(self) -> int:
+        """Read how far the store is; 0 if nobody knows, or if the store is not the one that the checkpoint is about."""
         assert self.path is not None
-        checkpoint = self.path.parent / _CHECKPOINT
-        return int(checkpoint.read_text()) if checkpoint.exists() else 0
+        found = read_checkpoint(self.path.parent)
+        return found[0] if found and found[1] == self._identity() else 0
+
+    def _identity(self) -> str:
+        """Return the name that RocksDB gives to a store when it is made."""
+        assert self.path is not None
+        with suppress(OSError, UnicodeDecodeError):
+            return (self.path / "IDENTITY").read_text().strip()
+        return ""
+
+
+def read_checkpoint(folder: Path) -> tuple[int, str] | None:
+    """Read the checkpoint of a database: the number of a change, and the identity of the store that holds it."""
+    try:
+        number, identity = (folder / _CHECKPOINT).read_text().split()
+        return int(number), identity
+    except (OSError, ValueError):
+        return None
 
 
 def _projection(variables: tuple[str, ...]) -> str:

@@ -1,5 +1,6 @@
 """The SPARQL 1.1 Protocol, client side: queries and updates over HTTP, with errors that say what happened."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -24,11 +25,12 @@ Rows: TypeAlias = list[tuple[Term | None, ...]]
 _QUERY, _UPDATE = "application/sparql-query", "application/sparql-update"
 _RESULTS = "application/sparql-results+json, application/n-triples;q=0.9"
 _NOTHING_DONE = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 413, 415, 429})
-# Virtuoso writes the type of an early draft, and labels that are none. The quoted texts cannot stand in a JSON string.
+# Virtuoso writes the type of an early draft, and labels that are none. These texts cannot stand inside a JSON string.
 _VIRTUOSO_JSON = (
-    (b'"typed-literal"', b'"literal"'),
+    (b'"type": "typed-literal"', b'"type": "literal"'),
     (b'"type": "bnode", "value": "nodeID://', b'"type": "bnode", "value": "'),
 )
+_VIRTUOSO_ASK = re.compile(rb'"vars":\s*\[\s*"__ASK_RETVAL"\s*\]')
 _GATEWAY = frozenset({502, 504})
 _CUT_SHORT = "raise the limits of the server on rows and time (Virtuoso: section SPARQL), or make the request smaller"
 
@@ -86,7 +88,7 @@ class Endpoint:
         content = response.content
         for theirs, ours in _VIRTUOSO_JSON:
             content = content.replace(theirs, ours)
-        if b'"__ASK_RETVAL"' in content:  # Virtuoso's answer to ASK
+        if _VIRTUOSO_ASK.search(content, 0, 200):
             truth = b"true" if b'"value": "1"' in content else b"false"
             content = b'{"head":{},"boolean":%s}' % truth
         count = _row_count(content)  # reads to the end, because parsing is lazy

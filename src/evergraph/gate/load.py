@@ -1,6 +1,7 @@
 """Documents for LOAD: local files and the web."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import httpx
@@ -17,7 +18,10 @@ def load_document(source: NamedNode, into: GraphName, *, timeout: float = 60.0) 
     """Read the triples of a document, given by a file: or http(s): IRI, into one graph; its blank nodes are fresh."""
     scheme = urlsplit(source.value).scheme
     if scheme == "file":
-        quads = read_quads(unquote(urlsplit(source.value).path), base_iri=source.value)
+        if urlsplit(source.value).netloc not in ("", "localhost"):
+            raise UpdateFailed(f"the file is on another host: {source}", hint="use a path of this machine")
+        path = Path(unquote(urlsplit(source.value).path))
+        quads = read_quads(path.absolute(), base_iri=source.value)
     elif scheme in ("http", "https"):
         quads = _fetch(source.value, timeout)
     else:

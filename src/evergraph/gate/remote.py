@@ -11,11 +11,12 @@ from typing import cast
 from evergraph.delta import Delta
 from evergraph.errors import BlankNodeRefused, EndpointError, UncertainOutcome, UpdateFailed
 from evergraph.gate.by_value import refuse_equal_values, stored_spellings
-from evergraph.gate.data_update import OWN, chunks, data_operation, sent_length
+from evergraph.gate.data_update import chunks, data_operation, sent_length
 from evergraph.gate.endpoint import Answer, Endpoint, NotTaken, Rows
 from evergraph.gate.extract import Effect
 from evergraph.gate.journal import Journal
 from evergraph.gate.operations import Row, Where
+from evergraph.gate.own import OWN, OWN_VARIABLE
 from evergraph.gate.presence import PresenceCheck
 from evergraph.gate.tokens import tokenize
 from evergraph.terms import (
@@ -83,7 +84,7 @@ class RemoteDataset:
 
     def _rows(self, prologue: str, variables: tuple[str, ...], rest: str) -> Rows:
         """Run a SELECT query; where the server rounds numbers in its answers, ask for their text too."""
-        names = " ".join(f"?{name}" for name in variables) or "(0 AS ?evergraph_row)"
+        names = " ".join(f"?{name}" for name in variables) or f"(0 AS ?{OWN_VARIABLE})"
         by_value = self._dialect.by_value
         if not by_value:
             rows = self._endpoint.select(f"{prologue}SELECT {names} {rest}")

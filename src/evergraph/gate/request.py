@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 
 from pyoxigraph import RdfFormat, parse
 
@@ -57,11 +58,12 @@ def parse_update(text: str, *, base: str | None = None, where: str = "") -> tupl
     return tuple(_Parser(text, base, where).steps())
 
 
+_DEEPEST = 200
 _IRI = r"<[^<>\"{}|^`\\\x00-\x20]*>"
 _S = r"[ \t\r\n]"
 _PLAIN_DATA = re.compile(
     rf"((?:{_S}*PREFIX{_S}+[A-Za-z]?\w*:{_S}*{_IRI})*){_S}*(INSERT|DELETE){_S}+DATA{_S}*"
-    rf"(?:(\{{[^{{}}]*\}})|\{{{_S}*(GRAPH{_S}*{_IRI}{_S}*\{{[^{{}}]*\}}){_S}*\}}){_S}*;?{_S}*",
+    rf"(?:(\{{[^{{}}]*\}})|\{{{_S}*(GRAPH{_S}*{_IRI}{_S}*\{{[^{{}}]*\}}){_S}*\}}){_S}*+;?{_S}*+",
     re.IGNORECASE,
 )
 
@@ -79,6 +81,8 @@ def _plain_data(text: str, base: str | None) -> Step | None:
     insert = keyword.upper() == "INSERT"
     if not insert and ("_:" in text or "[" in text or "(" in text):
         return None
+    if text.count("[") + text.count("(") > _DEEPEST and _may_be_deep(text):
+        return None
     try:
         quads = frozenset(
             parse(
@@ -91,6 +95,12 @@ def _plain_data(text: str, base: str | None) -> Step | None:
     except (SyntaxError, ValueError):
         return None
     return Step(InsertData(quads) if insert else DeleteData(quads), 1, _line(text, match.start(2)))
+
+
+def _may_be_deep(text: str) -> bool:
+    """Tell whether brackets could nest too deeply, those in strings counted too."""
+    steps = (1 if bracket in "[(" else -1 for bracket in re.findall(r"[\[\]()]", text))
+    return max(accumulate(steps)) > _DEEPEST
 
 
 def _line(text: str, offset: int) -> int:
@@ -114,12 +124,25 @@ def _brackets(tokens: list[Token]) -> tuple[dict[int, int], list[int]]:
     return closing, separators
 
 
+def _too_deep(tokens: list[Token]) -> Token | None:
+    """Find the bracket that nests too deeply: Oxigraph reads by recursion, and the stack of the process is finite."""
+    depth = 0
+    for token in tokens:
+        if token.kind is Kind.MARK:
+            depth += (token.text in "{([") - (token.text in "})]")
+            if depth > _DEEPEST:
+                return token
+    return None
+
+
 class _Parser:
     def __init__(self, text: str, base: str | None, where: str) -> None:
         self._text = text
         self._tokens = list(tokenize(text))
         self._judge = Judge(text, self._tokens, where)
         self._closing, self._separators = _brackets(self._tokens)
+        if (deep := _too_deep(self._tokens)) is not None:
+            raise self._problem(f"this is nested more than {_DEEPEST} levels deep", deep.start)
         self._next = 0
         self._prologue = f"BASE <{base}>\n" if base else ""
         self._blank_labels: set[str] = set()

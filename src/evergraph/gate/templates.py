@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pyoxigraph import RdfFormat, parse
 
 from evergraph.gate.operations import QuadTemplate, Row, Slot, Template, TripleTemplate
+from evergraph.gate.own import OWN
 from evergraph.gate.tokens import Kind, Token
 from evergraph.terms import (
     BlankNode,
@@ -18,9 +19,9 @@ from evergraph.terms import (
     Variable,
 )
 
-_VARIABLE = "urn:evergraph:variable:"
+_VARIABLE = OWN + "variable:"
 _ESCAPED = {'"': r"\"", "\r": r"\r", "\n": r"\n"}
-_LEFT_OUT = NamedNode("urn:evergraph:left-out")
+_LEFT_OUT = NamedNode(OWN + "left-out")
 
 
 def read_quads(

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import NamedTuple
 
+from evergraph.names import NAME_REST, NAME_START
+
 
 class Kind(Enum):
     """What a token is."""
@@ -39,17 +41,17 @@ class Token(NamedTuple):
         return self.kind is Kind.WORD and self.text.upper() in words
 
 
-_LOCAL = r"(?:\.*(?:[\w:\-·]|%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%]))*"
+_LOCAL = rf"(?:\.*(?:[{NAME_REST}:\-]|%[0-9A-Fa-f]{{2}}|\\[_~.\-!$&'()*+,;=/?\#@%]))*+"
 _ESCAPE = r"\\(?:.|\n)"
 _PATTERN = re.compile(
     rf"""
       (?:[ \t\r\n]|\#[^\r\n]*)+
     | (?P<IRI><(?:[^<>"{{}}|^`\\\x00-\x20]|\\u[0-9A-Fa-f]{{4}}|\\U[0-9A-Fa-f]{{8}})*>)
-    | (?P<STRING>\"\"\"(?:\"{{0,2}}(?:[^"\\]|{_ESCAPE}))*\"\"\"|'''(?:'{{0,2}}(?:[^'\\]|{_ESCAPE}))*'''
-                |"(?:[^"\\\r\n]|{_ESCAPE})*"|'(?:[^'\\\r\n]|{_ESCAPE})*')
-    | (?P<VARIABLE>[?$]\w+)
-    | (?P<NAME>(?:[^\W\d_](?:\.*[\w\-·])*)?:{_LOCAL}|_:[\w](?:\.*[\w\-·])*)
-    | (?P<WORD>[^\W\d_]\w*)
+    | (?P<STRING>\"\"\"(?:[^"\\]++|{_ESCAPE}|"(?!""))*+\"\"\"|'''(?:[^'\\]++|{_ESCAPE}|'(?!''))*+'''
+                |"(?:[^"\\\r\n]++|{_ESCAPE})*+"|'(?:[^'\\\r\n]++|{_ESCAPE})*+')
+    | (?P<VARIABLE>[?$][{NAME_START}_0-9][{NAME_REST}]*)
+    | (?P<NAME>(?:[{NAME_START}](?:\.*[{NAME_REST}\-])*+)?:{_LOCAL}|_:[{NAME_START}_0-9](?:\.*[{NAME_REST}\-])*+)
+    | (?P<WORD>[{NAME_START}][{NAME_REST}]*)
     | (?P<NUMBER>(?:[0-9]+\.[0-9]*|\.?[0-9]+)[eE][+-]?[0-9]+|[0-9]*\.?[0-9]+)
     | (?P<TAG>@[A-Za-z]+(?:--?[A-Za-z0-9]+)*)
     | (?P<MARK>.)

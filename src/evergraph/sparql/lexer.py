@@ -7,6 +7,7 @@ from enum import Enum, auto
 from typing import NoReturn
 
 from evergraph.errors import SyntaxProblem
+from evergraph.names import NAME_REST, NAME_START
 
 
 class Kind(Enum):
@@ -35,11 +36,7 @@ class Token:
     start: int
 
 
-_BASE = (
-    "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
-    "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
-)
-_NAME = _BASE + "_0-9\u00b7\u0300-\u036f\u203f-\u2040"
+_BASE, _NAME = NAME_START, NAME_REST
 _LOCAL_ESCAPE = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%]"
 _EXPONENT = r"[eE][+-]?[0-9]+"
 
