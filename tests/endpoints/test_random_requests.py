@@ -61,8 +61,10 @@ FUSEKI = Ways(
         random,
         literals=LITERALS,
         expressions=("?o", "STR(?o)", "IF(isIRI(?x), ?x, ?o)", "COALESCE(?y, :c)", ":g1"),
+        paths=(":p", ":q", ":p/:q", "^:p", "!:p"),
         triple_terms=False,
-    )
+    ),
+    unlike=r"GRAPH \?\w+ \{.*MINUS",  # is ?g a variable that the two sides share?
 )
 VIRTUOSO = Ways(
     lambda random: RandomUpdates(
@@ -75,7 +77,7 @@ VIRTUOSO = Ways(
         triple_terms=False,
     ),
     # A variable that stands twice in a triple, a graph within a graph.
-    unlike=r"(\?\w+) \S+ \1\b|GRAPH \S+ \{[^}]*GRAPH",
+    unlike=r"(\?\w+)(?: \S+)? \1\b|GRAPH \S+ \{[^}]*GRAPH",
 )
 WAYS = {"oxigraph": Ways(RandomUpdates, keeps_empty_graphs=True), "fuseki": FUSEKI, "virtuoso": VIRTUOSO}
 
