@@ -75,6 +75,7 @@ def check_shared(seed: int, steps: int = 16, most: int = 8) -> int:
         source=lambda: present,
         optimizer=Optimizer(smallest=random.choice((1, 64)), sample=1, force=lambda: random.choice(("direct", None))),
     )
+    engine._store.dictionary.terms.extend([None] * 10_000)  # ids that are no weights
     followers: dict[View, Follower] = {}
     shared = 0
     for number, delta in enumerate(random_deltas(random, pool, steps)):
@@ -90,6 +91,8 @@ def check_shared(seed: int, steps: int = 16, most: int = 8) -> int:
         for view in random.sample(list(followers), len(followers) // 4):
             engine.remove(view)
             del followers[view]
+        if random.random() < 0.2:
+            engine.forget_terms()
         changes = engine.apply(delta)
         present = (present - delta.deleted) | delta.inserted
         reported = {change.view: change for change in changes}

@@ -198,3 +198,23 @@ def test_asks_share() -> None:
     }
     assert not engine.apply(Delta(quads(":z :city :c2 .")))
     assert isinstance(two, SharedView)
+
+
+def test_terms_that_nothing_holds_are_forgotten() -> None:
+    engine = LocalEngine()
+    dictionary = engine._store.dictionary
+    dictionary.terms.extend([None] * 1_000)  # a weight is taken for an id that is in use
+    views = cities(engine, "c1", "c2")
+    for number in range(100):
+        came = quads(f":p{number} a :Person ; :city :c{1 + number % 2} ; :age {number + 1_000} .")
+        engine.apply(Delta(came))
+        if number != 50:
+            engine.apply(Delta(deleted=came))
+    known = len(dictionary.ids)
+    assert engine.forget_terms() >= 190
+    assert len(dictionary.ids) <= known - 190
+    terms = len(dictionary.terms)
+    assert len(views[0].result()) == 1
+    assert len(engine.apply(Delta(quads(":q a :Person ; :city :c1 , :c2 ; :age 7 .")))) == 2
+    assert len(dictionary.terms) == terms
+    assert [len(view.result()) for view in views] == [2, 1]

@@ -15,20 +15,28 @@ UNBOUND = 0
 
 
 class Dictionary:
-    """Gives out ids, from 1 on, and takes none back while the engine lives."""
+    """Gives out ids, from 1 on; those that a sweep gives back first. See `evergraph.engines.local.sweeping`."""
 
-    __slots__ = ("ids", "terms")
+    __slots__ = ("_free", "ids", "terms")
 
     def __init__(self) -> None:
         self.ids: dict[Hashable, int] = {}
         self.terms: list[Term | None] = [None]
+        self._free: list[int] = []
 
     def encode(self, term: Term) -> int:
         """Return the id of a term, a new one if it has none yet."""
         found = self.ids.get(term)
-        if found is None:
-            found = self.ids[term] = len(self.terms)
+        return self._new(term, term) if found is None else found
+
+    def _new(self, key: Hashable, term: Term | None) -> int:
+        if self._free:
+            found = self._free.pop()
+            self.terms[found] = term
+        else:
+            found = len(self.terms)
             self.terms.append(term)
+        self.ids[key] = found
         return found
 
     def encode_row(self, row: tuple[Term | None, ...]) -> Row:
@@ -43,10 +51,19 @@ class Dictionary:
     def tag(self, row: Row) -> int:
         """Return an id for a row as a whole; it stands for no term."""
         found = self.ids.get(row)
-        if found is None:
-            found = self.ids[row] = len(self.terms)
-            self.terms.append(None)
-        return found
+        return self._new(row, None) if found is None else found
+
+    def forget(self, live: set[int]) -> int:
+        """Give back all ids but these, and those in the rows that live tags stand for; return how many."""
+        for key, number in reversed(self.ids.items()):
+            if type(key) is tuple and number in live:
+                live.update(key)
+        gone = [key for key, number in self.ids.items() if number not in live]
+        for key in gone:
+            number = self.ids.pop(key)
+            self.terms[number] = None
+            self._free.append(number)
+        return len(gone)
 
 
 def add(bag: ZSet, row: Row, weight: int) -> None:

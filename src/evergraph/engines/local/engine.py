@@ -13,6 +13,7 @@ from evergraph.engines.local.pauses import MANY, loading, sweep, watch_collector
 from evergraph.engines.local.shared import Template
 from evergraph.engines.local.sharing import Sharing
 from evergraph.engines.local.store import Lookup, Source, Store
+from evergraph.engines.local.sweeping import reachable
 from evergraph.engines.local.views import TRIPLE_COLUMNS, View, ViewChange
 from evergraph.errors import EvergraphError, ViewFailed
 from evergraph.plan.lower import Lowering, empty, project, refuse_unmaintainable
@@ -47,7 +48,7 @@ class LocalEngine:
         watch_collector()
         self._views: dict[View, None] = {}
         self._dirty: dict[View | Template, None] = {}
-        self._sharing = Sharing(self._store, self._is_dirty, DEFAULT_LIMIT)
+        self._sharing = Sharing(self._store, self._dirty.__setitem__, DEFAULT_LIMIT)
 
     def register(self, query: Query | str, *, limit: int | None = None, base: str = "") -> View:
         """Start to maintain a query. Raises `UnsupportedQuery` for what no engine could maintain."""
@@ -79,9 +80,6 @@ class LocalEngine:
             self._sharing.keep_alone(view, place)
         return view
 
-    def _is_dirty(self, template: Template) -> None:
-        self._dirty[template] = None
-
     def remove(self, view: View) -> None:
         """Stop to maintain a query, and drop what only it needs."""
         del self._views[view]
@@ -92,6 +90,17 @@ class LocalEngine:
     def views(self) -> Iterator[View]:
         """The registered views, failed ones included."""
         return iter(self._views)
+
+    def forget_terms(self) -> int:
+        """Give back the memory of terms that no view holds any more; return how many there were.
+
+        This looks at all state, and takes about as long as to count it: it is for quiet moments, and between changes.
+        Changes that were returned before must have been read.
+        """
+        dictionary, store = self._store.dictionary, self._store
+        callbacks = [view.on_failure for view in self._views]
+        beyond = (dictionary, dictionary.ids, dictionary.terms, store.source, store.lookup, *callbacks)
+        return dictionary.forget(reachable(self, beyond))
 
     def is_empty(self) -> bool:
         """Tell whether no quads are kept for any view."""

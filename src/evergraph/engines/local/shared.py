@@ -8,7 +8,7 @@ is the result of all views with those constants.
 
 from collections import Counter
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from uuid import uuid4
 
 from evergraph.engines.local.build import PlanCircuit, Workshop
@@ -130,7 +130,7 @@ class Template:
         store: Store,
         query: Select | Ask,
         numbers: tuple[int, ...],
-        touch: Callable[["Template"], None],
+        touch: Callable[["Template", None], None],
         limit: int,
     ) -> None:
         self.store = store
@@ -147,7 +147,7 @@ class Template:
         plan = lift(plan, {placeholder(number): parameter(number) for number in numbers}, self._table)
         workshop = Workshop(store, self.environment, lowering, self._budget)
         workshop.parameters = frozenset(self._parameters)
-        self.circuit = PlanCircuit(workshop, lambda: touch(self))
+        self.circuit = PlanCircuit(workshop, partial(touch, self, None))
         try:
             self.circuit.root = self.circuit.build(tidy_projections(project(plan, (*self._parameters, *columns))))
         except BaseException:
@@ -198,13 +198,15 @@ class Template:
         self._is_new = False
         try:
             self._change(key, 1)
-            self._deal()
+            self.refresh()
         except BaseException as error:
             # Nobody knows which rows the operators have taken in.
             self.fail(
                 error if isinstance(error, EvergraphError) else ViewFailed(f"a query that joined failed: {error!r}")
             )
             raise
+        if key not in self.parts:
+            raise state_limit(self._limit)
         return part
 
     def _stop(self, part: Part) -> None:
@@ -231,42 +233,35 @@ class Template:
 
     def refresh(self) -> list[ViewChange]:
         """Bring all parts up to date; return what has changed for which view. A part that is too large fails alone."""
-        dictionary, limit = self.store.dictionary, self._limit
-        changes: list[ViewChange] = []
-        for part, change in self._deal():
-            if len(part.result) > limit:
-                self._stop(part)
-                for view in part.views:
-                    view.fail(state_limit(limit))
-            else:
-                for view in part.views:
-                    changes.append(ViewChange(view, change, dictionary))  # noqa: PERF401 - a list would be made for each
-        return changes
-
-    def _deal(self) -> list[tuple[Part, ZSet]]:
-        """Deal out the rows that have come and gone to their parts; return the parts that this changes."""
-        width, found = len(self._parameters), dict[Row, ZSet]()
+        parts, width, dictionary = self.parts, len(self._parameters), self.store.dictionary
+        dealt: dict[Row, ZSet] = {}
         for row, weight in self.circuit.root.pull().items():
             key = row[:width]
-            rows = found.get(key)
+            rows = dealt.get(key)
             if rows is None:
-                found[key] = {row[width:]: weight}
+                dealt[key] = {row[width:]: weight}
             else:
                 rows[row[width:]] = weight
-        dealt = []
-        for key, rows in found.items():
-            part = self.parts[key]
-            change = rows if self._answers is None else self._answer(part, sum(rows.values()))
-            if change:
-                result = part.result
-                for row, weight in change.items():
-                    total = result.get(row, 0) + weight
-                    if total:
-                        result[row] = total
-                    else:
-                        del result[row]
-                dealt.append((part, change))
-        return dealt
+        changes: list[ViewChange] = []
+        for key, rows in dealt.items():
+            part = parts[key]
+            if self._answers is not None:
+                rows = self._answer(part, sum(rows.values()))
+            result = part.result
+            for row, weight in rows.items():
+                total = result.get(row, 0) + weight
+                if total:
+                    result[row] = total
+                else:
+                    del result[row]
+            if len(result) > self._limit:
+                self._stop(part)
+                for view in part.views:
+                    view.fail(state_limit(self._limit))
+            elif rows:
+                for view in part.views:
+                    changes.append(ViewChange(view, rows, dictionary))  # noqa: PERF401 - most parts have one view
+        return changes
 
     def _answer(self, part: Part, solutions: int) -> ZSet:
         """Count solutions of ASK; return how the answer changes."""

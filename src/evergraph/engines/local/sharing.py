@@ -49,9 +49,9 @@ class Place:
 
 
 class Sharing:
-    """The templates of an engine. ``touch`` is told of templates that have something to do."""
+    """The templates of an engine. ``touch`` notes a template that has something to do."""
 
-    def __init__(self, store: Store, touch: Callable[[Template], None], limit: int) -> None:
+    def __init__(self, store: Store, touch: Callable[[Template, None], None], limit: int) -> None:
         self._store = store
         self._touch = touch
         self._limit = limit
