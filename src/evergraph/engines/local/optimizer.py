@@ -4,7 +4,7 @@ The incremental way runs the view's delta functions on each changed quad that it
 through its operators. The direct way lets the changes pass by, which only the shared indexes take in, evaluates the
 plan from scratch over the indexes, and reports the difference to the result so far.
 
-* incremental = matching changes × (µs in delta functions + µs in operators, per matching change)
+* incremental = matching changes × µs in delta functions per matching change + µs in operators, a line by their number
 * direct = a constant + µs per unit × units; units are the quads in reach of the view's patterns, and its entries
 
 Some changes of each batch, more as it goes on, are taken in with a clock on every view: so the number of matching
@@ -31,6 +31,9 @@ _FIXED = 200.0
 """What it costs to set a plan to work, in µs, whatever the data."""
 
 _REMEMBERED = 64
+
+_ENOUGH = 64
+"""How many matching changes say what the others cost: one of a few may have waited for something else."""
 
 
 class Owner(Protocol):
@@ -75,22 +78,44 @@ class Decision:
         )
 
 
+class Line:
+    """A straight line through what was measured, of which the latest counts most; it never falls."""
+
+    __slots__ = ("_sums",)
+
+    def __init__(self, rate: float) -> None:
+        self._sums = (1e-3, 1.0 * 1e-3, rate * 1e-3, 1.0 * 1e-3, rate * 1e-3)
+
+    def learn(self, x: float, y: float) -> None:
+        """Take in a point."""
+        self._sums = tuple([0.7 * old + new for old, new in zip(self._sums, (1, x, y, x * x, x * y), strict=True)])  # type: ignore[assignment]
+
+    def at(self, x: float) -> float:
+        """Return the height of the line: a constant and a rate, neither below zero."""
+        n, sx, sy, sxx, sxy = self._sums
+        spread = sxx - sx * sx / n
+        rate = sy / sx
+        if spread > 0.01 * sxx:
+            rate = min(max(0.0, (sxy - sx * sy / n) / spread), rate)
+        return (sy - rate * sx) / n + rate * x
+
+
 @dataclass(slots=True)
 class Costs:
     """What a view has cost so far, as exponential averages, and the last decisions about it."""
 
     run: float | None = None
     """µs in delta functions per matching change."""
-    pull: float = 1.0
-    """µs in operators per matching change."""
+    pull: Line = field(default_factory=lambda: Line(1.0))
+    """µs in operators, by the number of matching changes."""
     direct: float = 0.3
     """µs of a direct evaluation per unit."""
     decisions: list[Decision] = field(default_factory=list)
 
-    def learn_incremental(self, run: float, pull: float) -> None:
-        """Take in what a matching change cost."""
+    def learn_incremental(self, run: float, matching: int, pull: float) -> None:
+        """Take in what a matching change cost in delta functions, and all of them in operators."""
         self.run = run if self.run is None else (self.run + run) / 2
-        self.pull = (self.pull + pull) / 2
+        self.pull.learn(matching, pull)
 
     def learn_direct(self, spent: float, units: int) -> None:
         """Take in what a direct evaluation cost."""
@@ -127,7 +152,7 @@ class Optimizer:
 class _Meter:
     """What one view costs in one batch."""
 
-    __slots__ = ("calls", "cap", "costs", "direct", "estimates", "matching", "owner", "spent", "switched")
+    __slots__ = ("calls", "cap", "costs", "direct", "estimates", "matching", "owner", "settled", "spent", "switched")
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
@@ -135,6 +160,7 @@ class _Meter:
         self.calls = 0
         self.spent = 0
         self.switched = False
+        self.settled = False
         self.cap = 1000 * self.direct_price(0, exact=False)
         self.direct = False
         self.matching = 0.0
@@ -195,6 +221,8 @@ class Batch:
         """Lists of entries that have been replaced, and what was in them."""
         self._sampled = 0
         self._changes = 0
+        self._undecided = False
+        """Whether a view seems to be worth switching, but too little is known as yet."""
 
     def feed(self, delta: Delta) -> None:
         """Take in the quads: into the indexes all of them, to the views those that they still follow."""
@@ -216,6 +244,8 @@ class Batch:
             left -= len(some)
             self._sample(some, weight)
             self._decide(left * weight, then)
+            if self._undecided:
+                continue
             limit = self._patience(size)
             begin = self._optimizer.clock()
             taken = 0
@@ -273,6 +303,7 @@ class Batch:
         """Switch the views for which the rest of the batch would cost more than a direct evaluation."""
         force = self._optimizer.force
         switched = []
+        self._undecided = False
         for meter in self._meters.values():
             if meter.direct:
                 continue
@@ -298,14 +329,18 @@ class Batch:
     def _cheaper(self, meter: _Meter, left: int, then: int) -> Way:
         share = meter.calls / self._sampled
         costs = meter.costs
-        follow = share * (abs(left) + then) * (meter.run_rate() + costs.pull)
-        follow += share * (self._changes - abs(left) - then) * costs.pull
+        follow = share * (abs(left) + then) * meter.run_rate() + costs.pull.at(share * self._changes)
         growth = share * (left + then)
         direct = meter.direct_price(growth, exact=False)
         if follow > direct:
             direct = meter.direct_price(growth, exact=True)
-        meter.estimates = (follow, direct)
-        return "direct" if follow > direct else "incremental"
+        known = meter.calls >= _ENOUGH or 8 * meter.spent > 1000 * direct
+        way: Way = "direct" if follow > direct and known else "incremental"
+        self._undecided |= follow > direct and not known
+        if way == "direct" or not meter.settled:
+            meter.estimates = (follow, direct)
+            meter.settled = known
+        return way
 
     def is_direct(self, owner: Owner) -> bool:
         """Tell whether a view has let changes of the batch pass by."""
@@ -328,7 +363,7 @@ class Batch:
             micros += meter.spent / 1000
         elif meter.calls:
             run = meter.spent / 1000 / meter.calls
-            costs.learn_incremental(run, micros / max(1, matching))
+            costs.learn_incremental(run, max(1, matching), micros)
             micros += run * matching
         way: Way = "direct" if meter.switched else "incremental"
         costs.decisions.append(Decision(self._number, self._changes, matching, *meter.estimates, way, micros))
