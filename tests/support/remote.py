@@ -44,6 +44,9 @@ def run(server: Server, update: str) -> None:
     _client().post(server.update_url, data={"update": update}).raise_for_status()
 
 
+_NODE_ID, _LABEL = b'"type": "bnode", "value": "nodeID://', b'"type": "bnode", "value": "'
+
+
 @functools.cache
 def _client() -> httpx.Client:
     """One client for all, because making one takes longer than many requests. It ignores proxies."""
@@ -59,7 +62,7 @@ def stored(server: Server) -> frozenset[Quad]:
         server.query_url, data={"query": query}, headers={"Accept": "application/sparql-results+json"}
     )
     answer.raise_for_status()
-    content = answer.content.replace(b'"typed-literal"', b'"literal"').replace(b'"nodeID://', b'"')
+    content = answer.content.replace(b'"type": "typed-literal"', b'"type": "literal"').replace(_NODE_ID, _LABEL)
     found = cast(QuerySolutions, parse_query_results(content, QueryResultsFormat.JSON))
     return frozenset(_quad(*row) for row in found)
 
