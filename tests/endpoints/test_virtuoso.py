@@ -119,3 +119,15 @@ def test_strings_in_both_spellings(db: eg.Database, server: Server) -> None:
     assert len(stored(server)) == 1
     assert not update(db, server, 'INSERT DATA { GRAPH :g { <urn:a> <urn:p> "x" } }')
     assert len(update(db, server, 'DELETE DATA { GRAPH :g { <urn:a> <urn:p> "x" } }').deleted) == 1
+
+
+def test_a_value_is_respelled_and_that_is_taken_back(db: eg.Database, server: Server) -> None:
+    """Over an operation that must see the deletion, a value can be replaced by an equal one, and the reverse."""
+    respell = "DELETE DATA { :a :p 1 } ; INSERT { :seen :n ?n } WHERE { :a :n ?n } ; INSERT DATA { :a :p 1.0 }"
+    update(db, server, "INSERT DATA { :a :p 1 ; :n 7 }")
+    refuse(db, server, UpdateFailed, f"{respell} ; CLEAR GRAPH :none")
+    assert rows(update(db, server, respell)) == [
+        '+ :a :p "1"^^decimal',
+        '+ :seen :n "7"^^integer',
+        '- :a :p "1"^^integer',
+    ]
