@@ -3,7 +3,8 @@
 import pytest
 
 from evergraph.engines.local.shared import plan_of
-from evergraph.plan.templates import canonical, liftable, placeholder, table_pattern, with_constants
+from evergraph.plan.parameters import liftable, table_pattern
+from evergraph.plan.templates import canonical, placeholder, with_constants
 from evergraph.sparql.algebra import Query
 from evergraph.sparql.parser import parse_query
 from evergraph.terms import Literal, NamedNode, Term, Variable

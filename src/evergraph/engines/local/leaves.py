@@ -13,7 +13,7 @@ from evergraph.engines.local.relations import EVERYTHING, Cover, Entry, Relation
 from evergraph.engines.local.store import Store, Subscription
 from evergraph.plan import nodes
 from evergraph.plan.nodes import EachGraph, QuadPattern
-from evergraph.plan.templates import TABLE
+from evergraph.plan.parameters import TABLE
 from evergraph.terms import BlankNode, NamedNode, Variable
 
 
@@ -87,7 +87,7 @@ class _Open:
 class BGPLeaf(QuadLeaf):
     """A basic graph pattern; see `evergraph.plan.nodes.BGP` for its rule.
 
-    A pattern with parameters sees no quads until somebody wants some values of them; see `evergraph.plan.templates`.
+    A pattern with parameters sees no quads until somebody wants some values of them; see `evergraph.plan.parameters`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A circuit that all views of one template share. What a template is, and why this is exact: `plan.templates`.
+"""A circuit that all views of one template share. Why this is exact: `evergraph.plan.parameters`.
 
 The wanted values of the parameters are tables: relations like those of quads, which only the circuit fills. A query
 that comes adds its values, a query that goes takes them out, and the delta functions do the rest. The rows of the root
@@ -23,7 +23,8 @@ from evergraph.errors import EvergraphError, ViewFailed
 from evergraph.plan.lower import Lowering, project
 from evergraph.plan.nodes import Plan, QuadPattern, Variables
 from evergraph.plan.optimize import optimize, tidy_projections
-from evergraph.plan.templates import TABLE, lift, parameter, placeholder, table_pattern
+from evergraph.plan.parameters import TABLE, lift, parameter, table_pattern
+from evergraph.plan.templates import placeholder
 from evergraph.sparql.algebra import Ask, Select
 from evergraph.sparql.expressions import Environment
 from evergraph.sparql.values import FALSE, TRUE

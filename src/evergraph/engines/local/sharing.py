@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from evergraph.engines.local.shared import SharedView, Template, plan_of
 from evergraph.engines.local.store import Store
 from evergraph.engines.local.views import View
-from evergraph.plan.templates import canonical, liftable, placeholder, with_constants
+from evergraph.plan.parameters import liftable
+from evergraph.plan.templates import canonical, placeholder, with_constants
 from evergraph.sparql.algebra import Ask, Query, Select
 from evergraph.terms import Term
 
