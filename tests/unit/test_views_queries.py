@@ -139,13 +139,13 @@ def test_errors_in_the_text(db: eg.Database) -> None:
 
 
 def test_a_query_over_its_limit_fails_alone(db: eg.Database) -> None:
-    greedy, modest = db.watch("SELECT DISTINCT ?o { ?s <urn:p> ?o }", limit=3), db.watch(OBJECTS)
+    greedy, modest = db.watch("SELECT DISTINCT ?o { ?s <urn:p> ?o }", limit=6), db.watch(OBJECTS)
     db.update(insert("<urn:a> <urn:p> 1, 2, 3"))
     db.update(insert("<urn:a> <urn:p> 4"))
     db.update(insert("<urn:a> <urn:p> 5"))
     steps = greedy.changes()
     assert next(steps).sequence == 1
-    with pytest.raises(StateLimit, match="more than 3 entries"):
+    with pytest.raises(StateLimit, match="more than 6 entries"):
         next(steps)
     with pytest.raises(StateLimit):
         greedy.result()
