@@ -12,6 +12,7 @@ do; Pathway runs in a process of its own, if the interpreter in ``EVERGRAPH_PATH
 import gc
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import time
@@ -170,9 +171,8 @@ def choices(name: str) -> list[Row]:
                     begin = time.perf_counter()
                     engine.apply(delta)
                     spent.append(1e6 * (time.perf_counter() - begin))
-        mean = {way: sum(sorted(spent)[: len(spent) // 2 + 1]) for way, spent in taken.items()}
-        ratio = mean[None] / min(mean["incremental"], mean["direct"])
-        each = {way: total / (len(taken[way]) // 2 + 1) for way, total in mean.items()}
+        each = {way: statistics.median(spent) for way, spent in taken.items()}
+        ratio = each[None] / min(each["incremental"], each["direct"])
         note = "always incremental"
         if size > 1:
             chosen = " and ".join(sorted({one.chosen for one in view.decisions()[-2:]}))

@@ -138,7 +138,9 @@ class LocalEngine:
 
         for owner in batch.directs():
             owner.touch()
-        return self._refresh(refresh)
+        changes = self._refresh(refresh)
+        batch.finish()
+        return changes
 
     def apply_request(self, request: Request) -> list[ViewChange]:
         """Take in a change that may ask for what is already so: only the quads that really come or go count."""

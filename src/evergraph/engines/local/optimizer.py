@@ -353,7 +353,7 @@ class Batch:
 
     def record(self, owner: Owner, spent: int) -> None:
         """Take in how many ns the operators, or the direct evaluation, of a view took."""
-        meter = self._meters.get(owner)
+        meter = self._meters.pop(owner, None)
         if meter is None:
             return
         costs, micros = meter.costs, spent / 1000
@@ -368,6 +368,11 @@ class Batch:
         way: Way = "direct" if meter.switched else "incremental"
         costs.decisions.append(Decision(self._number, self._changes, matching, *meter.estimates, way, micros))
         del costs.decisions[:-_REMEMBERED]
+
+    def finish(self) -> None:
+        """Take in that nothing was left to do for the other views that changes matched."""
+        for owner in [owner for owner, meter in self._meters.items() if not meter.switched]:
+            self.record(owner, 0)
 
 
 def _reach(relation: Relation, cover: tuple[int, int], exact: bool) -> int:
