@@ -125,7 +125,8 @@ def test_a_value_is_respelled_and_that_is_taken_back(db: eg.Database, server: Se
     """Over an operation that must see the deletion, a value can be replaced by an equal one, and the reverse."""
     respell = "DELETE DATA { :a :p 1 } ; INSERT { :seen :n ?n } WHERE { :a :n ?n } ; INSERT DATA { :a :p 1.0 }"
     update(db, server, "INSERT DATA { :a :p 1 ; :n 7 }")
-    refuse(db, server, UpdateFailed, f"{respell} ; CLEAR GRAPH :none")
+    written = f"{respell} ; INSERT {{ :seen :m ?n }} WHERE {{ :a :n ?n }}"
+    refuse(db, server, UpdateFailed, f"{written} ; CLEAR GRAPH :none")
     assert rows(update(db, server, respell)) == [
         '+ :a :p "1"^^decimal',
         '+ :seen :n "7"^^integer',
