@@ -29,6 +29,7 @@ from bench.report import Report
 from evergraph.delta import Delta
 from evergraph.engines.local.engine import LocalEngine
 from evergraph.engines.local.optimizer import Optimizer, Way
+from evergraph.engines.local.pauses import watch_collector
 from evergraph.terms import Literal, NamedNode, Quad
 
 PERSONS = 100_000
@@ -100,6 +101,7 @@ def latency(name: str) -> list[Row]:
     data = list(quads(PERSONS))
     gc.collect()
     before = memory()
+    watch_collector()
     engine = LocalEngine()
     view = engine.register(PREFIX + text)
     for start in range(0, len(data), 100_000):

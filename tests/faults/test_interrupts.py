@@ -1,5 +1,6 @@
 """Ctrl-C, and handlers of other signals that raise, at any moment: what is logged is stored, and nothing hangs."""
 
+import gc
 import signal
 import threading
 import time
@@ -25,6 +26,7 @@ def interrupts(every: float) -> Iterator[None]:
     def raise_(number: int, frame: object) -> None:
         raise Interrupted
 
+    gc.disable()  # what is raised in its callbacks goes nowhere, and pytest complains
     before = signal.signal(signal.SIGALRM, raise_)
     signal.setitimer(signal.ITIMER_REAL, every, every)
     try:
@@ -32,6 +34,7 @@ def interrupts(every: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        gc.enable()
 
 
 @pytest.mark.parametrize("sync", [True, False])

@@ -3,7 +3,7 @@
 import gc
 
 from evergraph.engines.local.engine import LocalEngine
-from evergraph.engines.local.pauses import LARGE, Freezer, loading
+from evergraph.engines.local.pauses import LARGE, Freezer, loading, watch_collector
 
 
 def test_a_load_is_frozen_and_the_collector_goes_on() -> None:
@@ -31,9 +31,13 @@ def test_a_collector_that_is_off_stays_off() -> None:
         gc.enable()
 
 
-def test_engines_share_one_freezer() -> None:
-    LocalEngine(), LocalEngine()
+def test_the_collector_is_watched_once_and_only_where_asked_for() -> None:
+    LocalEngine()
+    before = list(gc.callbacks)
+    watch_collector()
+    watch_collector()
     assert sum(isinstance(one, Freezer) for one in gc.callbacks) == 1
+    gc.callbacks[:] = before
 
 
 def test_a_quick_collection_freezes_nothing() -> None:

@@ -11,6 +11,7 @@ import typer
 from evergraph.cli.inputs import base_iri, display_name, read_text
 from evergraph.cli.progress import progress
 from evergraph.delta import Bag, Request
+from evergraph.engines.local.pauses import watch_collector
 from evergraph.errors import SyntaxProblem, UsageError
 from evergraph.rdfio import read_quads
 from evergraph.sources import open_source
@@ -61,6 +62,7 @@ def watch(
         raise UsageError("standard input cannot be both the query and the changes", hint="put the query into a file")
     parsed = load_query(query)
     source = open_source(changes)
+    watch_collector()
     view = follow(parsed, limit=limit)
     view.take(initial_data(init))
 

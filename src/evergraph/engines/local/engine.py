@@ -9,7 +9,7 @@ from evergraph.engines.local.dictionary import ZSet
 from evergraph.engines.local.forms import AskOperator, DescribeOperator, TemplateOperator, described_triples
 from evergraph.engines.local.operators import Budget, DistinctOperator
 from evergraph.engines.local.optimizer import Optimizer
-from evergraph.engines.local.pauses import MANY, loading, sweep, watch_collector
+from evergraph.engines.local.pauses import MANY, loading, sweep
 from evergraph.engines.local.shared import Template
 from evergraph.engines.local.sharing import Sharing
 from evergraph.engines.local.store import Lookup, Source, Store
@@ -45,7 +45,6 @@ class LocalEngine:
         self._store = Store(source, lookup)
         self._optimizer = optimizer or Optimizer()
         self._young = 0
-        watch_collector()
         self._views: dict[View, None] = {}
         self._dirty: dict[View | Template, None] = {}
         self._sharing = Sharing(self._store, self._dirty.__setitem__, DEFAULT_LIMIT)

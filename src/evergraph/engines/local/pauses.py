@@ -38,7 +38,11 @@ class Freezer:
 
 
 def watch_collector() -> None:
-    """Let full collections freeze what they leave, if they do not so already."""
+    """Let full collections freeze what they leave, if they do not so already.
+
+    For processes that do little else than maintain views: garbage in cycles that is frozen while it lives is never
+    collected, which an application may not want.
+    """
     if not any(isinstance(one, Freezer) for one in gc.callbacks):
         gc.callbacks.append(Freezer())
 
