@@ -249,13 +249,15 @@ def test_long_literals(db: eg.Database, server: Server, length: int) -> None:
 
 def test_more_quads_than_any_request_may_hold(db: eg.Database, server: Server, tmp_path: Path) -> None:
     graphs: list[GraphName] = [DEFAULT_GRAPH, *(NamedNode(f"http://example.org/g{number}") for number in range(60))]
-    subject, predicate = NamedNode("http://example.org/s"), NamedNode("http://example.org/p")
-    values = [Literal(f"value {number}", language="en") if number % 2 else Literal(number) for number in range(1_500)]
-    several = {Quad(subject, predicate, value, graph) for value in values for graph in graphs[:2]}
-    many = several | {
-        Quad(NamedNode(f"http://example.org/{number}"), predicate, values[number], graph)
-        for number, graph in enumerate(graphs)
+
+    def quad(number: int, graph: GraphName) -> Quad:
+        value = Literal(f"value {number}", language="en") if number % 8 else Literal(number)
+        return Quad(NamedNode(f"http://example.org/s{number % 700}"), NamedNode("http://example.org/p"), value, graph)
+
+    several = {quad(number, graphs[1]) for number in range(5_200)} | {
+        quad(number, DEFAULT_GRAPH) for number in range(300)
     }
+    many = several | {quad(number, graph) for number, graph in enumerate(graphs)}
     assert db.apply(Request(added=frozenset(several))).inserted == several
     assert db.apply(Request(added=frozenset(many))).inserted == many - several
     assert stored(server) == many

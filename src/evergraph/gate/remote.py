@@ -210,9 +210,15 @@ class RemoteDataset:
         self._proven = True
 
     def _requests(self, effect: Effect) -> list[str]:
-        """Write the change as requests within the limits of the server."""
+        """Write the change as requests within the limits of the server.
+
+        Where literals are told apart by value, deletions come in requests of their own: Virtuoso gives a value that is
+        deleted and inserted in one request its old spelling again.
+        """
         limit = self._dialect.write_bytes
-        parts = [*chunks(self._operations(effect), self._dialect.write_operations, limit)]
+        deletions, insertions = self._operations("DELETE", effect.delta.deleted), self._insertions(effect)
+        groups = [deletions, insertions] if self._dialect.by_value else [chain(deletions, insertions)]
+        parts = [part for group in groups for part in chunks(group, self._dialect.write_operations, limit)]
         for part in parts:
             if (length := sum(map(sent_length, part))) > 2 * limit:
                 raise UpdateFailed(
@@ -221,15 +227,17 @@ class RemoteDataset:
                 )
         return [";\n".join(part) for part in parts]
 
-    def _operations(self, effect: Effect) -> Iterator[str]:
-        """Write the change as operations. A graph that is dropped is emptied: DROP could take more than was read."""
-        for keyword, quads in (("DELETE", effect.delta.deleted), ("INSERT", effect.delta.inserted)):
-            for graph, group in _by_graph(map(self._placed, quads)).items():
-                triples = (text for quad in group for text in self._triples(keyword, quad))
-                for part in chunks(triples, self._dialect.write_quads, self._dialect.write_bytes):
-                    yield data_operation(keyword, graph, part)
+    def _insertions(self, effect: Effect) -> Iterator[str]:
+        """Write what appears. (What is dropped is emptied: DROP could take more than was read.)"""
+        yield from self._operations("INSERT", effect.delta.inserted)
         for name in effect.created - {quad.graph_name for quad in effect.delta.inserted}:
             yield f"CREATE SILENT GRAPH {name}"
+
+    def _operations(self, keyword: str, quads: Iterable[Quad]) -> Iterator[str]:
+        for graph, group in _by_graph(map(self._placed, quads)).items():
+            triples = (text for quad in group for text in self._triples(keyword, quad))
+            for part in chunks(triples, self._dialect.write_quads, self._dialect.write_bytes):
+                yield data_operation(keyword, graph, part)
 
     def _triples(self, keyword: str, quad: Quad) -> Iterator[str]:
         for value in self._dialect.spellings(quad) if keyword == "DELETE" else (term_text(quad.object),):
