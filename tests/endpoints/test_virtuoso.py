@@ -117,7 +117,7 @@ PLAIN, TYPED = '"x"', f'"x"^^<{XSD}string>'
 
 @pytest.mark.parametrize("spellings", [[PLAIN], [TYPED], [PLAIN, TYPED]])
 def test_strings_in_two_spellings(db: eg.Database, server: Server, spellings: list[str]) -> None:
-    """With and without xsd:string it is one quad; it is found under either name, and goes at once if it is there twice."""
+    """With and without xsd:string it is one quad: found under either name, and gone at once if it is there twice."""
     for literal in spellings:
         run(server, f"INSERT DATA {{ GRAPH <http://example.org/g> {{ <urn:a> <urn:p> {literal} }} }}")
     assert len(stored(server)) == 1
