@@ -16,9 +16,9 @@ from evergraph.engines.local.store import Lookup, Source, Store
 from evergraph.engines.local.sweeping import reachable
 from evergraph.engines.local.views import TRIPLE_COLUMNS, View, ViewChange
 from evergraph.errors import EvergraphError, ViewFailed
-from evergraph.plan.lower import Lowering, empty, project, refuse_unmaintainable
+from evergraph.plan.lower import Lowering, empty, refuse_unmaintainable
 from evergraph.plan.nodes import Plan
-from evergraph.plan.optimize import optimize
+from evergraph.plan.queries import lower_query
 from evergraph.sparql.algebra import Ask, Construct, Describe, Query, Select
 from evergraph.sparql.parser import parse_query
 from evergraph.terms import DEFAULT_GRAPH, Variable
@@ -198,21 +198,6 @@ def _recompute(view: View) -> ZSet:
         raise
 
 
-def lower_query(query: Query, lowering: Lowering) -> Plan:
-    """Return the plan of the solutions that a query needs."""
-    plan = lowering.lower(query.pattern)
-    match query:
-        case Select(variables=variables):
-            plan = project(plan, variables)
-        case Describe(targets=targets):
-            plan = project(plan, tuple(dict.fromkeys(one for one in targets if isinstance(one, Variable))))
-        case Ask():
-            plan = project(plan, ())
-        case Construct():
-            pass
-    return optimize(plan)
-
-
 def _build(query: Query, plan: Plan, lowering: Lowering, circuit: PlanCircuit) -> None:
     root = circuit.build(plan)
     dictionary, store = circuit.store.dictionary, circuit.store
@@ -238,4 +223,4 @@ def _build(query: Query, plan: Plan, lowering: Lowering, circuit: PlanCircuit) -
     circuit.operators.append(circuit.root)
 
 
-__all__ = ["DEFAULT_LIMIT", "LocalEngine", "View", "ViewChange", "lower_query"]
+__all__ = ["DEFAULT_LIMIT", "LocalEngine", "View", "ViewChange"]
