@@ -1,7 +1,10 @@
+from urllib.parse import parse_qs
+
 import pytest
 
 from evergraph.errors import UpdateFailed
-from evergraph.gate.virtuoso import exact, spellings, stored_quad, value_of
+from evergraph.gate.endpoint import _form_encoded
+from evergraph.gate.virtuoso import exact, plain_rows, spellings, stored_quad, value_of
 from evergraph.terms import XSD, Literal, NamedNode, Quad
 
 
@@ -97,3 +100,40 @@ def test_rounded_numbers_are_mended() -> None:
 def test_strings_have_two_spellings() -> None:
     assert spellings(quad("x")) == ('"x"', f'"x"^^<{XSD}string>')
     assert spellings(quad("1^integer")) == (f'"1"^^<{XSD}integer>',)
+
+
+HEAD = b"""_:R rdf:type <urn:x> .
+_:R <http://www.w3.org/2005/sparql-results#resultVariable> "a" .
+_:R <http://www.w3.org/2005/sparql-results#resultVariable> "b" .
+"""
+SOLUTION = b"""_:R <http://www.w3.org/2005/sparql-results#solution> _:Rr0 .
+_:Rr0 <http://www.w3.org/2005/sparql-results#binding> _:Rr0c1 .
+_:Rr0c1 <http://www.w3.org/2005/sparql-results#variable> "b" .
+_:Rr0c1 <http://www.w3.org/2005/sparql-results#value> <urn:b> .
+"""
+
+
+def test_solutions_in_triples() -> None:
+    assert plain_rows(HEAD) == []
+    assert plain_rows(HEAD + SOLUTION + SOLUTION) == [(None, NamedNode("urn:b"))] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        (b"<urn:b>", b'"1"^^<http://www.w3.org/2001/XMLSchema#double>'),
+        (b"<urn:b>", b'"POINT(1 2)"^^http://www.openlinksw.com/schemas/virtrdf#Geometry'),
+        (b"<urn:b>", b"<urn:b> . <urn:c> <urn:d> <urn:e>"),
+        (b'"b"', b'"c"'),
+        (b"c1 <http://www.w3.org/2005/sparql-results#value>", b"c0 <http://www.w3.org/2005/sparql-results#value>"),
+        (b"#binding", b"#else"),
+        (b"\n", b"\n\n"),
+    ],
+)
+def test_solutions_in_triples_that_are_not_as_expected(text: bytes, other: bytes) -> None:
+    assert plain_rows(HEAD + SOLUTION.replace(text, other)) is None
+
+
+@pytest.mark.parametrize("text", ["", "a b+c%2B&d=e", "é😀 \0\n\r\x7f'~*-._()", bytes(range(128)).decode()])
+def test_texts_in_forms(text: str) -> None:
+    assert parse_qs("x=" + _form_encoded(text).decode("ascii"), keep_blank_values=True) == {"x": [text]}

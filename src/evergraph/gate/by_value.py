@@ -33,7 +33,7 @@ def stored_spellings(quads: set[Quad], ways: ByValue, most: int, server: Spelled
 
     :param most: how many may be asked for at once.
     """
-    concerned = {quad for quad in quads if _type(quad.object) in ways.types}
+    concerned = {quad for quad in quads if has_value(quad, ways)}
     if not concerned:
         return quads
     rest, spelled = quads - concerned, _spelled(concerned, ways, most, server)
@@ -79,13 +79,19 @@ def refuse_equal_values(quads: Collection[Quad], ways: ByValue, server: str) -> 
     """Refuse to insert two quads of which the server would keep one; they come from different operations."""
     seen: dict[Hashable, Quad] = {}
     for quad in quads:
-        if _type(quad.object) in ways.types:
+        if has_value(quad, ways):
             other = seen.setdefault(_key(quad, ways), quad)
             if other is not quad:
                 raise UpdateFailed(
                     f"{server} takes {quad.object} and {other.object} of {quad.subject} for one",
                     hint="insert one of them, or one after the other in requests of their own",
                 )
+
+
+def has_value(quad: Quad, ways: ByValue) -> bool:
+    """Tell whether the object is a literal that is told apart by its value."""
+    value = quad.object
+    return type(value) is Literal and value.datatype.value in ways.types
 
 
 def _key(quad: Quad, ways: ByValue) -> Hashable:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
 from evergraph.gate import virtuoso
+from evergraph.gate.operations import Rows
 from evergraph.gate.stored_form import stored_quads
 from evergraph.terms import NamedNode, Quad, Term, term_text
 
@@ -29,6 +30,8 @@ class Dialect:
     name: str
     read_rows: int = 256
     """How many quads one request checks."""
+    read_subjects: int = 512
+    """How many subjects one request asks for. (Virtuoso takes between 2,000 and 5,000.)"""
     connections: int = 4
     """How many requests check at the same time. (On Virtuoso, checks that meet new terms deadlock each other.)"""
     long_value: int = 4_096
@@ -44,7 +47,7 @@ class Dialect:
     has_default_graph: bool = True
     """Whether there is a graph without a name; where not, the default graph must be mapped to a named one."""
     exact_matches: bool = True
-    """Whether matches of a pattern are quads that are there. (Virtuoso may match ``?x ?p ?x`` with two terms.)"""
+    """Whether matches of any pattern are quads that are there. (Virtuoso may match ``?x ?p ?x`` with two terms.)"""
     open_datasets: bool = False
     """Whether FROM without FROM NAMED, or the reverse, leaves all graphs in reach. (So it does on Virtuoso.)"""
     system_graphs: frozenset[NamedNode] = frozenset()
@@ -53,6 +56,8 @@ class Dialect:
     """Writes quads as the server would give them back."""
     spellings: Callable[[Quad], tuple[str, ...]] = lambda quad: (term_text(quad.object),)
     """Lists the ways in which the server may hold the object of a quad."""
+    plain_rows: Callable[[bytes], Rows | None] | None = None
+    """Reads solutions written as N-Triples, for servers that write them much faster; None if some may not be exact."""
     by_value: ByValue | None = None
     """How literals are told apart, if not by their spelling."""
 
@@ -63,6 +68,7 @@ FUSEKI = Dialect("Apache Jena Fuseki")
 VIRTUOSO = Dialect(
     "Virtuoso",
     read_rows=128,
+    read_subjects=1_000,
     connections=1,
     long_value=1_000,
     write_quads=1_000,
@@ -75,6 +81,7 @@ VIRTUOSO = Dialect(
     system_graphs=virtuoso.SYSTEM_GRAPHS,
     stored_form=lambda quads: {virtuoso.stored_quad(quad) for quad in quads},
     spellings=virtuoso.spellings,
+    plain_rows=virtuoso.plain_rows,
     by_value=ByValue(virtuoso.VALUES, virtuoso.DATES, virtuoso.value_of, virtuoso.exact),
 )
 

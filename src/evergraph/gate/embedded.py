@@ -11,7 +11,7 @@ from evergraph.errors import DataError, StoreError, UpdateFailed
 from evergraph.files import open_output
 from evergraph.gate.data_update import embedded_update
 from evergraph.gate.extract import Effect
-from evergraph.gate.operations import Row, Where
+from evergraph.gate.operations import Modify, Row, Where
 from evergraph.gate.own import OWN, OWN_VARIABLE
 from evergraph.gate.stored_form import stored_quads
 from evergraph.gate.syntax import Judge
@@ -31,7 +31,6 @@ class EmbeddedDataset:
     """A pyoxigraph store behind the gate. Every write is one transaction of the store."""
 
     atomic = True
-    exact_matches = True
 
     def __init__(self, store: Store, path: Path | None = None) -> None:
         self.store = store
@@ -53,6 +52,10 @@ class EmbeddedDataset:
             raise _cannot_open(path, error) from error
 
     # --- reading
+
+    def surely_there(self, operation: Modify, candidates: set[Quad]) -> set[Quad]:
+        """Tell which of the quads to delete need no check, because the WHERE clause matched them."""
+        return candidates if operation.deletes_matches else set()
 
     def present(self, quads: Collection[Quad]) -> set[Quad]:
         """Tell which of the quads are there."""

@@ -1,7 +1,9 @@
 """The SPARQL 1.1 Protocol, client side: queries and updates over HTTP, with errors that say what happened."""
 
 import re
+import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import httpx
@@ -17,13 +19,14 @@ from pyoxigraph import (
 
 from evergraph.errors import EndpointError, UncertainOutcome
 from evergraph.gate.dialects import Dialect, recognise
-from evergraph.terms import Term
+from evergraph.gate.operations import Rows
 
 Answer: TypeAlias = QuerySolutions | QueryBoolean | list[Triple]
-Rows: TypeAlias = list[tuple[Term | None, ...]]
 
 _QUERY, _UPDATE = "application/sparql-query", "application/sparql-update"
 _RESULTS = "application/sparql-results+json, application/n-triples;q=0.9"
+_PLAIN = "text/plain"
+_SAFE_IN_FORMS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789*-._")
 _NOTHING_DONE = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 405, 407, 413, 415, 429})
 # Virtuoso writes the type of an early draft, and labels that are none. These texts cannot stand inside a JSON string.
 _VIRTUOSO_JSON = (
@@ -64,6 +67,25 @@ class Endpoint:
 
     def select(self, text: str) -> Rows:
         """Run a SELECT query."""
+        rows = self.select_exactly(text) if self.dialect.plain_rows else None
+        return self._select(text) if rows is None else rows
+
+    def select_exactly(self, text: str) -> Rows | None:
+        """Run a SELECT query on a server that may round numbers in its answers; None if it may have done so.
+
+        The answer comes as N-Triples: Virtuoso (7.2.5) takes 15 times as long to write the same as JSON.
+        """
+        assert self.dialect.plain_rows
+        body = self._body(text, "query", _QUERY)
+        response = self._ask("POST", **{**body, "headers": {**body.get("headers", {}), "Accept": _PLAIN}})
+        if _PLAIN not in response.headers.get("content-type", ""):
+            return None
+        rows = self.dialect.plain_rows(response.content)
+        if rows is not None:
+            self._check_whole(response, len(rows))
+        return rows
+
+    def _select(self, text: str) -> Rows:
         solutions = self.query(text)
         if not isinstance(solutions, QuerySolutions):
             raise EndpointError(f"{self.query_url} did not answer a SELECT query with solutions")
@@ -91,13 +113,16 @@ class Endpoint:
         if _VIRTUOSO_ASK.search(content, 0, 200):
             truth = b"true" if b'"value": "1"' in content else b"false"
             content = b'{"head":{},"boolean":%s}' % truth
-        count = _row_count(content)  # reads to the end, because parsing is lazy
+        self._check_whole(response, _row_count(content))  # reads to the end, because parsing is lazy
+        return parse_query_results(content, QueryResultsFormat.JSON)
+
+    def _check_whole(self, response: httpx.Response, count: int) -> None:
+        """Refuse an answer that says of itself that rows are missing."""
         limit = response.headers.get("x-sparql-maxrows")
         if limit and count >= int(limit):
             raise EndpointError(f"{self.query_url} cut its answer short after {limit} rows", hint=_CUT_SHORT)
         if response.status_code == httpx.codes.PARTIAL_CONTENT or response.headers.get("x-sql-state") == "S1TAT":
             raise EndpointError(f"{self.query_url} ran out of time and answered in part", hint=_CUT_SHORT)
-        return parse_query_results(content, QueryResultsFormat.JSON)
 
     def update(self, text: str) -> None:
         """Run an update request.
@@ -123,19 +148,39 @@ class Endpoint:
 
     def _body(self, text: str, field: str, media_type: str) -> dict[str, Any]:
         if self.dialect.posts_forms:
-            return {"data": {field: text}}
+            headers = {"Content-Type": "application/x-www-form-urlencoded"}
+            return {"content": f"{field}=".encode() + _form_encoded(text), "headers": headers}
         return {"content": text.encode(), "headers": {"Content-Type": media_type}}
 
     def _ask(self, method: str, params: Mapping[str, str] | None = None, **request: Any) -> httpx.Response:
         headers = {"Accept": _RESULTS} | request.pop("headers", {})
         try:
             url = httpx.URL(self.query_url).copy_merge_params(params or {})
-            response = self._http.request(method, url, headers=headers, **request)
+            with self._http.stream(method, url, headers=headers, **request) as response:
+                _acknowledge_at_once(response)
+                response.read()
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise _unreachable(EndpointError, self.query_url, error) from error
         if not response.is_success:
             raise _refused(EndpointError, self.query_url, response)
         return response
+
+
+def _form_encoded(text: str) -> bytes:
+    """Write a text as a form does; the ways of the standard library go character by character."""
+    data = text.encode()
+    unsafe = set(data) - _SAFE_IN_FORMS
+    for byte in sorted(unsafe, key=lambda byte: byte != ord("%")):  # its own sign first
+        data = data.replace(bytes([byte]), b"%%%02X" % byte)
+    return data
+
+
+def _acknowledge_at_once(response: httpx.Response) -> None:
+    """Do not let the server wait for our TCP: Virtuoso sends the last piece of an answer after 40 ms otherwise."""
+    stream, option = response.extensions.get("network_stream"), getattr(socket, "TCP_QUICKACK", None)
+    if stream is not None and option is not None:
+        with suppress(OSError):
+            stream.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, option, 1)
 
 
 def _row_count(content: bytes) -> int:

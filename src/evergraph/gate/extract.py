@@ -38,9 +38,8 @@ from evergraph.terms import DEFAULT_GRAPH, BlankNode, DefaultGraph, GraphName, N
 class Reader(Protocol):
     """What must be known of a dataset to tell what an operation does to it."""
 
-    @property
-    def exact_matches(self) -> bool:
-        """Whether what a WHERE clause matches is surely there."""
+    def surely_there(self, operation: Modify, candidates: set[Quad]) -> set[Quad]:
+        """Tell which of the quads to delete, in stored form, need no check, because the WHERE clause matched them."""
 
     def solutions(self, where: Where, variables: tuple[str, ...]) -> Iterable[Row]:
         """Evaluate a WHERE clause once."""
@@ -105,10 +104,10 @@ def request_delta(reader: Reader, removed: Iterable[Quad], added: Iterable[Quad]
     return _delta(reader, removed, added)
 
 
-def _delta(reader: Reader, delete: Iterable[Quad], insert: Iterable[Quad], *, surely_there: bool = False) -> Delta:
-    """Compute the delta of candidate sets; ``surely_there`` says that everything to delete is known to be present."""
+def _delta(reader: Reader, delete: Iterable[Quad], insert: Iterable[Quad], operation: Modify | None = None) -> Delta:
+    """Compute the delta of candidate sets; the operation, if given, tells what needs no check."""
     candidates_out, candidates_in = reader.stored_form(set(delete)), reader.stored_form(set(insert))
-    known = candidates_out if surely_there else set()
+    known = reader.surely_there(operation, candidates_out) if operation else set()
     present = known | reader.present((candidates_out | candidates_in) - known)
     return Delta(
         inserted=frozenset(candidates_in - present),
@@ -120,7 +119,7 @@ def _modify(operation: Modify, reader: Reader) -> Delta:
     variables = template_variables(operation.delete, operation.insert)
     rows = list(reader.solutions(operation.where, variables))
     delete, insert = (fill(template, variables, rows) for template in (operation.delete, operation.insert))
-    return _delta(reader, delete, insert, surely_there=operation.deletes_matches and reader.exact_matches)
+    return _delta(reader, delete, insert, operation)
 
 
 def _load(operation: Load, reader: Reader, load: Loader) -> Delta:

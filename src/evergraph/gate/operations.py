@@ -12,6 +12,8 @@ from evergraph.terms import DefaultGraph, GraphName, NamedNode, Quad, Term, Vari
 Row: TypeAlias = tuple[Term | None, ...]
 """One solution of a WHERE clause: the values of the variables that were asked for, None where unbound."""
 
+Rows: TypeAlias = list[Row]
+
 
 @dataclass(frozen=True, slots=True)
 class TripleTemplate:
@@ -33,6 +35,10 @@ class QuadTemplate:
     predicate: Slot
     object: Slot
     graph: Slot
+
+    def slots(self) -> tuple[Slot, Slot, Slot, Slot]:
+        """Return the four places of the quad."""
+        return self.subject, self.predicate, self.object, self.graph
 
 
 Template: TypeAlias = tuple[QuadTemplate, ...]
@@ -76,6 +82,8 @@ class Modify:
     where: Where
     deletes_matches: bool = False
     """Whether everything to delete was matched by the WHERE clause as it is, and so is surely there."""
+    matches_plainly: bool = False
+    """Whether besides that the WHERE clause compares no objects, so that there is no question what makes them equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +169,6 @@ def template_variables(*templates: Template) -> tuple[str, ...]:
 
     for template in templates:
         for quad in template:
-            for slot in (quad.subject, quad.predicate, quad.object, quad.graph):
+            for slot in quad.slots():
                 visit(slot)
     return tuple(found)

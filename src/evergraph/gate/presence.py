@@ -20,7 +20,6 @@ from evergraph.terms import DEFAULT_GRAPH, XSD, GraphName, Literal, NamedNode, Q
 
 Item = TypeVar("Item")
 
-_SUBJECTS = 512
 _GROUP = 8
 """How many quads of one graph and predicate make it worth to ask by subject."""
 
@@ -38,7 +37,7 @@ class PresenceCheck:
         together: list[Quad] = []
         checks: list[Callable[[], Iterable[Quad]]] = []
         for quad in quads:
-            if _compares_by_text(quad):
+            if compares_by_text(quad):
                 groups.setdefault((quad.graph_name, quad.predicate), []).append(quad)
             elif len(str(quad.object)) > self._dialect.long_value:
                 checks.append(partial(self._alone, quad))
@@ -46,7 +45,7 @@ class PresenceCheck:
                 together.append(quad)
         for group in groups.values():
             if len(group) >= _GROUP or any(len(str(quad.object)) > self._dialect.long_value for quad in group):
-                checks += [partial(self._by_subject, part) for part in _parts(group, _SUBJECTS)]
+                checks += [partial(self._by_subject, part) for part in _parts(group, self._dialect.read_subjects)]
             else:
                 together += group
         checks += [partial(self._together, part) for part in _parts(together, self._dialect.read_rows)]
@@ -100,7 +99,7 @@ class PresenceCheck:
         return {int(cast(Literal, place).value) for (place,) in self._endpoint.select(query)}
 
 
-def _compares_by_text(quad: Quad) -> bool:
+def compares_by_text(quad: Quad) -> bool:
     """Tell whether the object is an IRI or a string: servers store numbers and dates in ways of their own."""
     value = quad.object
     if isinstance(value, Literal):

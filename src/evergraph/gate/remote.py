@@ -10,14 +10,15 @@ from typing import cast
 
 from evergraph.delta import Delta
 from evergraph.errors import BlankNodeRefused, EndpointError, UncertainOutcome, UpdateFailed
-from evergraph.gate.by_value import refuse_equal_values, stored_spellings
+from evergraph.gate.by_value import has_value, refuse_equal_values, stored_spellings
 from evergraph.gate.data_update import chunks, data_operation, sent_length
-from evergraph.gate.endpoint import Answer, Endpoint, NotTaken, Rows
+from evergraph.gate.endpoint import Answer, Endpoint, NotTaken
 from evergraph.gate.extract import Effect
 from evergraph.gate.journal import Journal
-from evergraph.gate.operations import Row, Where
+from evergraph.gate.operations import Modify, Row, Rows, Where
 from evergraph.gate.own import OWN, OWN_VARIABLE
-from evergraph.gate.presence import PresenceCheck
+from evergraph.gate.presence import PresenceCheck, compares_by_text
+from evergraph.gate.templates import fixed_graphs, only_in_graphs
 from evergraph.gate.tokens import tokenize
 from evergraph.terms import (
     DEFAULT_GRAPH,
@@ -61,7 +62,6 @@ class RemoteDataset:
         self.close = close
         self._endpoint = endpoint
         self._dialect = endpoint.dialect
-        self.exact_matches = self._dialect.exact_matches
         self._check = PresenceCheck(endpoint)
         self._journal = journal
         self._default_graph = default_graph
@@ -86,13 +86,25 @@ class RemoteDataset:
         """Run a SELECT query; where the server rounds numbers in its answers, ask for their text too."""
         names = " ".join(f"?{name}" for name in variables) or f"(0 AS ?{OWN_VARIABLE})"
         by_value = self._dialect.by_value
-        if not by_value:
-            rows = self._endpoint.select(f"{prologue}SELECT {names} {rest}")
+        plain = f"{prologue}SELECT {names} {rest}"
+        rows = self._endpoint.select_exactly(plain) if by_value else self._endpoint.select(plain)
+        if rows is not None or not by_value:
+            assert rows is not None
             return rows if variables else [()] * len(rows)
         texts = " ".join(f"(STR(?{name}) AS ?evergraph_text_{name})" for name in variables)
         rows = self._endpoint.select(f"{prologue}SELECT {names} {texts} {rest}")
         width = len(variables)
         return [tuple(map(by_value.exact, row[:width], row[width:])) for row in rows]
+
+    def surely_there(self, operation: Modify, candidates: set[Quad]) -> set[Quad]:
+        """Tell which of the quads to delete need no check, because the WHERE clause matched them.
+
+        Where literals are told apart by value, only plain patterns are trusted, and only for objects that are no such
+        literals: what such a literal is in the answer may not be what it is in the store.
+        """
+        if self._dialect.exact_matches:
+            return candidates if operation.deletes_matches else set()
+        return {quad for quad in candidates if compares_by_text(quad)} if operation.matches_plainly else set()
 
     def present(self, quads: Collection[Quad]) -> set[Quad]:
         """Tell which of the quads are there."""
@@ -113,10 +125,14 @@ class RemoteDataset:
 
     def graph_names(self) -> set[NamedNode | BlankNode]:
         """List the graphs that hold anything."""
-        hidden = self._dialect.system_graphs | ({self._default_graph} if self._default_graph else set())
+        hidden = self._hidden()
         others = f"FILTER(?g NOT IN ({', '.join(map(str, hidden))}))" if hidden else ""
         found = self._endpoint.select(f"SELECT DISTINCT ?g {{ GRAPH ?g {{ ?s ?p ?o }} {others} }}")
         return {cast(NamedNode, name) for (name,) in found}
+
+    def _hidden(self) -> frozenset[NamedNode]:
+        """Return the graphs that are no named graphs of the dataset."""
+        return self._dialect.system_graphs | ({self._default_graph} if self._default_graph else frozenset())
 
     def stored_form(self, quads: set[Quad]) -> set[Quad]:
         """Give names to fresh blank nodes, and write literals as the server gives them back."""
@@ -144,9 +160,11 @@ class RemoteDataset:
     def _dataset_clauses(self, where: Where) -> str:
         """Write the dataset of a WHERE clause as FROM clauses.
 
-        A query knows no "this default graph and all named graphs"; where both are needed the named ones are listed.
+        A query knows no "this default graph and all named graphs"; where both are needed the named ones are listed:
+        those that the clause names, if it names them all, or else all that there are.
         """
-        mentions_graphs = any(token.is_word("GRAPH") for token in tokenize(where.pattern))
+        tokens = list(tokenize(where.pattern))
+        mentions_graphs = any(token.is_word("GRAPH") for token in tokens)
         named: Collection[NamedNode | BlankNode]
         default: Collection[NamedNode | BlankNode]
         if where.using is not None and where.using_named is not None:
@@ -155,8 +173,13 @@ class RemoteDataset:
             graph = where.with_graph or self._default_graph
             if graph is None and not (mentions_graphs and self._dialect.system_graphs):
                 return ""
-            named = self.graph_names() if mentions_graphs else ()
-            default = [graph] if graph else named
+            fixed = fixed_graphs(where.prologue, tokens)
+            if fixed is None or (graph is None and not only_in_graphs(tokens)):
+                named = self.graph_names()
+                default = [graph] if graph else named
+            else:
+                named = sorted(fixed - self._hidden(), key=str)
+                default = [graph] if graph else ()
         if self._dialect.open_datasets:
             default, named = default or [_NO_GRAPH], named or [_NO_GRAPH]
         clauses = [f"FROM {name}" for name in default] + [f"FROM NAMED {name}" for name in named]
@@ -165,6 +188,8 @@ class RemoteDataset:
     # --- blank nodes
 
     def _is_foreign(self, quad: Quad) -> bool:
+        if not self._foreign:
+            return False
         nodes = chain(_blank_nodes(quad.subject), _blank_nodes(quad.object), _blank_nodes(quad.graph_name))
         return not self._foreign.isdisjoint(nodes)
 
@@ -212,12 +237,13 @@ class RemoteDataset:
     def _requests(self, effect: Effect) -> list[str]:
         """Write the change as requests within the limits of the server.
 
-        Where literals are told apart by value, deletions come in requests of their own: Virtuoso gives a value that is
-        deleted and inserted in one request its old spelling again.
+        Where literals are told apart by value, deletions of values come in requests of their own: Virtuoso gives one
+        that is deleted and inserted in one request its old spelling again.
         """
         limit = self._dialect.write_bytes
+        apart = self._dialect.by_value and any(has_value(quad, self._dialect.by_value) for quad in effect.delta.deleted)
         deletions, insertions = self._operations("DELETE", effect.delta.deleted), self._insertions(effect)
-        groups = [deletions, insertions] if self._dialect.by_value else [chain(deletions, insertions)]
+        groups = [deletions, insertions] if apart else [chain(deletions, insertions)]
         parts = [part for group in groups for part in chunks(group, self._dialect.write_operations, limit)]
         for part in parts:
             if (length := sum(map(sent_length, part))) > 2 * limit:

@@ -31,7 +31,7 @@ from evergraph.gate.operations import (
     Where,
 )
 from evergraph.gate.syntax import NEVER_RUN, Judge, is_sparql
-from evergraph.gate.templates import is_matched, read_quads, read_template
+from evergraph.gate.templates import compares_no_objects, is_matched, read_quads, read_template
 from evergraph.gate.tokens import Kind, Token, tokenize
 from evergraph.terms import DEFAULT_GRAPH, GraphName, NamedNode, Quad
 
@@ -271,7 +271,8 @@ class _Parser:
         with self._strict(first):
             template = read_template(self._prologue, self._tokens[first:end])
         where = Where(self._prologue, self._braced(first, end))
-        return Modify(template, (), where, deletes_matches=is_matched(template, template))
+        matched = is_matched(template, template)
+        return Modify(template, (), where, matched, matched and compares_no_objects(template))
 
     def _modify(self) -> Modify:
         with_graph = self._iri() if self._accept("WITH") else None
@@ -281,8 +282,11 @@ class _Parser:
         self._expect("WHERE")
         first, end = self._group()
         where = Where(self._prologue, self._braced(first, end), with_graph, using, using_named)
-        matched = delete and using is None and is_matched(delete, self._plain_pattern(first, end, with_graph))
-        return Modify(delete, insert, where, deletes_matches=bool(matched))
+        if not delete or using is not None:
+            return Modify(delete, insert, where)
+        pattern = self._plain_pattern(first, end, with_graph)
+        matched = is_matched(delete, pattern)
+        return Modify(delete, insert, where, matched, matched and compares_no_objects(pattern))
 
     def _plain_pattern(self, first: int, end: int, graph: NamedNode | None) -> Template:
         """Read a WHERE clause that is nothing but quads; empty for any other."""

@@ -1,7 +1,9 @@
 """Templates of quads: read from SPARQL text, filled in with solutions."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, pairwise
 
 from pyoxigraph import RdfFormat, parse
 
@@ -133,6 +135,40 @@ def is_matched(template: Template, pattern: Template) -> bool:
         isinstance(quad.object, Literal | Triple | TripleTemplate) or isinstance(quad.graph, DefaultGraph)
         for quad in template
     )
+
+
+def compares_no_objects(pattern: Template) -> bool:
+    """Tell whether what a pattern matches does not depend on which literals a server takes for equal.
+
+    No quad names a variable twice, and a variable that stands as an object stands nowhere else.
+    """
+    variables = [[slot.value for slot in quad.slots() if isinstance(slot, Variable)] for quad in pattern]
+    counts = Counter(chain.from_iterable(variables))
+    return all(len(names) == len(set(names)) for names in variables) and all(
+        isinstance(quad.object, NamedNode) or (isinstance(quad.object, Variable) and counts[quad.object.value] == 1)
+        for quad in pattern
+    )
+
+
+def fixed_graphs(prologue: str, tokens: Sequence[Token]) -> frozenset[NamedNode] | None:
+    """Read the graphs that the tokens of a pattern name; None if one of them is a variable."""
+    names = [after for token, after in pairwise(tokens) if token.is_word("GRAPH")]
+    if any(name.kind is Kind.VARIABLE for name in names):
+        return None
+    text = "".join(f"<{_VARIABLE}> <{_VARIABLE}> {name.text} .\n" for name in names)
+    named = (quad.object for quad in parse(f"{prologue}\n{text}", format=RdfFormat.TURTLE))
+    return frozenset(name for name in named if isinstance(name, NamedNode))
+
+
+def only_in_graphs(tokens: Sequence[Token]) -> bool:
+    """Tell whether a pattern in braces is nothing but GRAPH blocks."""
+    depth = 0
+    for before, token in pairwise(tokens):
+        depth += before.is_mark("{") - before.is_mark("}")
+        known = token.is_word("GRAPH") or token.is_mark("}", ".") or before.is_word("GRAPH")
+        if depth == 1 and not (known or (token.is_mark("{") and not before.is_mark("{", "}", "."))):
+            return False
+    return True
 
 
 def fill(template: Template, variables: Sequence[str], rows: Iterable[Row]) -> set[Quad]:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from evergraph.delta import Delta
 from evergraph.gate.extract import Effect
-from evergraph.gate.operations import Row, Where
+from evergraph.gate.operations import Modify, Row, Where
 from evergraph.terms import BlankNode, DefaultGraph, GraphName, NamedNode, Quad
 
 
@@ -15,11 +15,11 @@ class Dataset(Protocol):
     atomic: bool
     """Whether a write is one transaction, and a WHERE clause can be evaluated over changes that are not written."""
 
-    exact_matches: bool
-    """Whether what a WHERE clause matches is surely there."""
-
     def solutions(self, where: Where, variables: tuple[str, ...], unwritten: Effect) -> Iterable[Row]:
         """Evaluate a WHERE clause once, over the dataset with ``unwritten`` applied to it."""
+
+    def surely_there(self, operation: Modify, candidates: set[Quad]) -> set[Quad]:
+        """Tell which of the quads to delete, in stored form, need no check, because the WHERE clause matched them."""
 
     def present(self, quads: Collection[Quad]) -> set[Quad]:
         """Tell which of the quads are there."""
@@ -77,11 +77,6 @@ class Transaction:
 
     # --- what operations read
 
-    @property
-    def exact_matches(self) -> bool:
-        """Whether what a WHERE clause matches is surely there."""
-        return self._dataset.exact_matches
-
     def solutions(self, where: Where, variables: tuple[str, ...]) -> Iterable[Row]:
         """Evaluate a WHERE clause over the staged state."""
         if self._dataset.atomic:
@@ -91,6 +86,10 @@ class Transaction:
             self._written = self._written.then(unwritten)
             self._dataset.write(Effect(unwritten))
         return self._dataset.solutions(where, variables, Effect())
+
+    def surely_there(self, operation: Modify, candidates: set[Quad]) -> set[Quad]:
+        """Tell which of the quads to delete need no check, because the WHERE clause matched them."""
+        return self._dataset.surely_there(operation, candidates)
 
     def present(self, quads: Collection[Quad]) -> set[Quad]:
         """Tell which of the quads are there in the staged state."""

@@ -10,8 +10,12 @@ from collections.abc import Hashable
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from itertools import chain
+
+from pyoxigraph import RdfFormat, parse
 
 from evergraph.errors import UpdateFailed
+from evergraph.gate.operations import Rows
 from evergraph.terms import XSD, Literal, NamedNode, Quad, Term
 
 _INTEGERS = frozenset(
@@ -139,6 +143,48 @@ def exact(term: Term | None, text: Term | None) -> Term | None:
         return term  # INF
     shown = _shortest(float(text.value), single=term.datatype.value == _FLOAT)
     return Literal(shown or text.value, datatype=term.datatype)
+
+
+_OF_RESULT = b" <http://www.w3.org/2005/sparql-results#"
+_INEXACT = frozenset({_DOUBLE, _FLOAT, _BOOLEAN})
+
+
+def plain_rows(content: bytes) -> Rows | None:
+    """Read solutions that came as N-Triples; None if they are not written as expected, or if a value may not be exact.
+
+    Doubles and floats are rounded, and booleans written in another way than elsewhere.
+    """
+    columns: dict[bytes, int] = {}
+    rows: list[list[bytes | None]] = []
+    of = name = b""
+    for line in content.rstrip().split(b"\n")[1:]:
+        node, _, rest = line.partition(_OF_RESULT)
+        relation, _, value = rest[:-2].partition(b"> ")
+        if relation == b"value" and node == of and name in columns:
+            rows[-1][columns[name]] = value
+        elif relation == b"variable":
+            of, name = node, value
+        elif relation == b"resultVariable":
+            columns[value] = len(columns)
+        elif relation == b"solution":
+            rows.append([None] * len(columns))
+        elif relation != b"binding":
+            return None
+    return _with_terms(rows)
+
+
+def _with_terms(rows: list[list[bytes | None]]) -> Rows | None:
+    texts = dict.fromkeys(chain.from_iterable(rows))
+    texts.pop(None, None)
+    triples = b"".join([b"<urn:s> <urn:p> %b .\n" % text for text in texts if text is not None])
+    try:
+        found = [quad.object for quad in parse(triples, format=RdfFormat.N_TRIPLES)]
+    except (SyntaxError, ValueError):
+        return None
+    if len(found) != len(texts) or any(type(term) is Literal and term.datatype.value in _INEXACT for term in found):
+        return None
+    terms: dict[bytes | None, Term | None] = {None: None, **dict(zip(texts, found, strict=True))}
+    return [tuple([terms[text] for text in row]) for row in rows]
 
 
 def value_of(term: Term) -> Hashable:
