@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeAlias
 
 from evergraph.delta import Delta, Request
 from evergraph.errors import DataError, UsageError
@@ -23,6 +23,9 @@ from evergraph.terms import DEFAULT_GRAPH, Quad
 _NAME = re.compile(r"(?P<number>[0-9]+)\.(?P<kind>removed|added)\.(?:nt|nq)(?:\.gz)?")
 _LOOKS_LIKE_ONE = re.compile(r".*\.(?:removed|added|clear|reinserted)\.(?:nt|nq)(?:\.gz)?")
 _UNSUPPORTED_KINDS = re.compile(r".*\.(?:clear|reinserted)\..*")
+
+Place: TypeAlias = tuple[tuple[str, ...], int, str]
+"""What orders changesets: the folders that one is in, its number, and the number as it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,8 @@ class ChangesetSource:
     @classmethod
     def find(cls, folder: Path) -> Self | None:
         """Find the changesets of a folder; None where there are none. Data files that fit nowhere are an error."""
-        files = list(visible_files(folder, recursive=True))
-        candidates = [path for path in files if _LOOKS_LIKE_ONE.fullmatch(path.name)]
-        if not candidates:
-            return None
-        _refuse(candidates, [path for path in files if rdf_ending(path) and not _NAME.fullmatch(path.name)])
-        return cls(tuple(Changeset(group) for group in _grouped(candidates, folder)))
+        groups = group_changesets(list(visible_files(folder, recursive=True)), folder)
+        return cls(tuple(Changeset(group) for _, group in groups)) if groups else None
 
     def changes(self, after: int = 0) -> Iterator[SourceChange]:
         """Iterate over the changes; those up to ``after`` are not opened."""
@@ -102,10 +101,14 @@ def _refuse(candidates: list[Path], misfits: list[Path]) -> None:
         )
 
 
-def _grouped(paths: list[Path], folder: Path) -> Iterator[Mapping[str, Path]]:
-    """Put the files of each change together, in the order of the changes."""
-    groups: dict[tuple[tuple[str, ...], int, str], dict[str, Path]] = {}
-    for path in sorted(paths, key=lambda path: path.name, reverse=True):  # removed before added
+def group_changesets(files: list[Path], folder: Path) -> list[tuple[Place, Mapping[str, Path]]]:
+    """Put the files of each change together, in the order of the changes. Data files that fit nowhere are an error."""
+    candidates = [path for path in files if _LOOKS_LIKE_ONE.fullmatch(path.name)]
+    if not candidates:
+        return []
+    _refuse(candidates, [path for path in files if rdf_ending(path) and not _NAME.fullmatch(path.name)])
+    groups: dict[Place, dict[str, Path]] = {}
+    for path in sorted(candidates, key=lambda path: path.name, reverse=True):  # removed before added
         name = _NAME.fullmatch(path.name)
         assert name is not None
         place = (path.relative_to(folder).parent.parts, int(name["number"]), name["number"])
@@ -114,4 +117,4 @@ def _grouped(paths: list[Path], folder: Path) -> Iterator[Mapping[str, Path]]:
             twice = [group[name["kind"]], path]
             raise DataError(f"a changeset has two files of one kind: {listed(twice)}", hint="remove one of them")
         group[name["kind"]] = path
-    return (groups[place] for place in sorted(groups))
+    return sorted(groups.items())

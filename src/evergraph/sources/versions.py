@@ -30,13 +30,8 @@ class VersionSource:
     @classmethod
     def find(cls, folder: Path) -> Self | None:
         """Find the versions of a folder, not of folders in it; None where there are none."""
-        documents = sorted(path for path in visible_files(folder) if rdf_ending(path))
-        files = [path for path in documents if rdf_ending(path) in ENDINGS]
-        if not files:
-            return None
-        _refuse_other_syntaxes([path for path in documents if path not in files])
-        _refuse_doubles(files)
-        return cls(tuple(files))
+        files = select_versions(list(visible_files(folder)))
+        return cls(tuple(files)) if files else None
 
     def changes(self, after: int = 0) -> Iterator[SourceChange]:
         """Iterate over the changes; of the versions up to ``after`` only the last is read."""
@@ -47,6 +42,16 @@ class VersionSource:
             now = _read(file)
             yield SourceChange(sequence, Request(removed=before - now, added=now - before), str(file))
             before = now
+
+
+def select_versions(files: list[Path]) -> list[Path]:
+    """Return the versions among files, in order. Documents that cannot be one are an error."""
+    documents = sorted(path for path in files if rdf_ending(path))
+    versions = [path for path in documents if rdf_ending(path) in ENDINGS]
+    if versions:
+        _refuse_other_syntaxes([path for path in documents if rdf_ending(path) not in ENDINGS])
+        _refuse_doubles(versions)
+    return versions
 
 
 def _read(file: Path) -> frozenset[Quad]:

@@ -1,0 +1,215 @@
+"""Feeds whose changes are files: changeset folders and folders of versions.
+
+While a folder is followed, a change counts as arrived when all its files are whole (`listing.is_whole`) and no further
+file of it is to be expected: it has both halves, or a later change is there, or it has not changed for the time to
+settle. Of a folder that is read once, everything counts that is there.
+
+A file that was read is not looked at again. What is noticed is a file that comes before the place that was reached, be
+it a late change or the late half of one, unless as many files were taken away meanwhile.
+"""
+
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evergraph.errors import DataError
+from evergraph.rdfio import read_quads
+from evergraph.sources.changesets import group_changesets
+from evergraph.sources.feeds.listing import Listing, fingerprint, is_settled, is_whole
+from evergraph.sources.feeds.model import ADDED, REMOVED, Limit, Offset, Piece, Settings
+from evergraph.sources.folders import listed
+from evergraph.sources.versions import select_versions
+from evergraph.terms import Quad
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """The files of one change: its name in offsets, what orders it, and whether none of its files can be missing."""
+
+    place: str
+    key: Any
+    files: tuple[Path, ...]
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FilePiece:
+    """One file: all its quads are requested to come, or to go."""
+
+    sequence: int
+    weight: int
+    file: Path
+
+    @property
+    def size(self) -> int:
+        """The bytes of the file."""
+        return self.file.stat().st_size
+
+    def rows(self) -> Iterator[tuple[int, int, Quad]]:
+        """Read the file."""
+        for quad in read_quads(self.file, rename_blank_nodes=False):
+            yield self.sequence, self.weight, quad
+
+
+class FileFeed(ABC):
+    """A feed over files in an order that their names give."""
+
+    def __init__(self, root: Path, settings: Settings, *, recursive: bool) -> None:
+        self._root = root
+        self._settings = settings
+        self._listing = Listing(root, recursive=recursive)
+        self._frozen: list[Item] | None = None
+        self._before: set[Path] = set()
+
+    @abstractmethod
+    def _group(self, files: list[Path]) -> list[Item]:
+        """Put files together to changes, in order."""
+
+    @abstractmethod
+    def _key(self, place: str) -> Any:
+        """Return what orders a place."""
+
+    @abstractmethod
+    def _pieces(self, sequence: int, item: Item, before: Item | None) -> Iterator[Piece]:
+        """Return what is to be read for one change."""
+
+    def start(self) -> Offset:
+        """Return the offset before the first change."""
+        return {"sequence": 0, "place": "", "present": 0, "digest": ""}
+
+    def freeze(self) -> None:
+        """Keep to what is there now."""
+        self._frozen = self._items()
+
+    def _items(self) -> list[Item]:
+        if self._frozen is not None:
+            return self._frozen
+        return self._group(self._listing.files())
+
+    def _split(self, items: list[Item], place: int | str) -> int:
+        if not place:
+            return 0
+        return bisect_right(items, self._key(str(place)), key=lambda item: item.key)
+
+    def latest(self, start: Offset, limit: Limit) -> Offset:
+        """Return the end of the next batch."""
+        items = self._items()
+        done = self._split(items, start["place"])
+        present = self._refuse_late(items[:done], start)
+        taken: list[Item] = []
+        total = 0
+        for position in range(done, len(items)):
+            item = items[position]
+            if self._settings.follow and not self._arrived(item, last=position + 1 == len(items)):
+                break
+            total += sum(file.stat().st_size for file in item.files)
+            if taken and (len(taken) == limit.changes or total > limit.bytes):
+                break
+            taken.append(item)
+        if not taken:
+            return start
+        return {
+            "sequence": int(start["sequence"]) + len(taken),
+            "place": taken[-1].place,
+            "present": present + sum(len(item.files) for item in taken),
+            "digest": _digest(taken),
+        }
+
+    def pieces(self, start: Offset, end: Offset) -> list[Piece]:
+        """Return the files of a batch."""
+        items = self._items()
+        first, last = self._split(items, start["place"]), self._split(items, end["place"])
+        batch = items[first:last]
+        if len(batch) != int(end["sequence"]) - int(start["sequence"]):
+            raise DataError(
+                f"{self._root}: {len(batch)} changes up to {end['place']} where there were "
+                f"{int(end['sequence']) - int(start['sequence'])}: files came late or are gone",
+                hint="let files arrive in the order of their names, and keep them until they have been read",
+            )
+        if self._settings.begun == end["sequence"] and _digest(batch) != end["digest"]:
+            raise DataError(
+                f"{self._root}: files up to {end['place']} are not what they were when the batch was begun",
+                hint="put the files back as they were: a part of the batch has been written already",
+            )
+        before = items[first - 1] if first else None
+        if before and before.place != start["place"]:
+            before = None
+        pieces: list[Piece] = []
+        for sequence, item in enumerate(batch, int(start["sequence"]) + 1):
+            pieces += self._pieces(sequence, item, before)
+            before = item
+        return pieces
+
+    def _arrived(self, item: Item, *, last: bool) -> bool:
+        settle = self._settings.settle
+        expected = last and not item.whole
+        if expected and not all(is_settled(file, settle) for file in item.files):
+            return False
+        return all(is_whole(file, settle) for file in item.files)
+
+    def _refuse_late(self, done: Sequence[Item], start: Offset) -> int:
+        """Count the files up to an offset; more than there were are an error."""
+        files = {file for item in done for file in item.files}
+        late, self._before = files - self._before, files
+        if len(files) <= int(start["present"]):
+            return len(files)
+        if len(late) == len(files):  # nothing is known of before: the newest must be it
+            late = {max(files, key=lambda file: file.stat().st_mtime)}
+        raise DataError(
+            f"{self._root}: {listed(sorted(late))} came late: everything up to {start['place']} has been read already",
+            hint="give the change a later name, or begin anew with an empty state",
+        )
+
+
+class ChangesetFeed(FileFeed):
+    """The changes of a changeset folder."""
+
+    def __init__(self, root: Path, settings: Settings) -> None:
+        super().__init__(root, settings, recursive=True)
+
+    def _group(self, files: list[Path]) -> list[Item]:
+        return [
+            Item("/".join([*folders, numeral]), (folders, number, numeral), tuple(group.values()), len(group) == 2)
+            for (folders, number, numeral), group in group_changesets(files, self._root)
+        ]
+
+    def _key(self, place: str) -> Any:
+        *folders, numeral = place.split("/")
+        return tuple(folders), int(numeral), numeral
+
+    def _pieces(self, sequence: int, item: Item, before: Item | None) -> Iterator[Piece]:
+        for file in item.files:
+            yield FilePiece(sequence, REMOVED if ".removed." in file.name else ADDED, file)
+
+
+class VersionFeed(FileFeed):
+    """The differences between versions: the version before is requested to go, and then the next one to come.
+
+    Removals count before additions, so that what is in both stays. Nothing has to be compared here, and no version has
+    to fit into memory.
+    """
+
+    def __init__(self, root: Path, settings: Settings) -> None:
+        super().__init__(root, settings, recursive=False)
+
+    def _group(self, files: list[Path]) -> list[Item]:
+        return [Item(file.name, file.name, (file,), whole=True) for file in select_versions(files)]
+
+    def _key(self, place: str) -> Any:
+        return place
+
+    def _pieces(self, sequence: int, item: Item, before: Item | None) -> Iterator[Piece]:
+        if sequence > 1:
+            if before is None:
+                raise DataError(
+                    f"{self._root}: the version before {item.place} is gone", hint="keep the version that was read last"
+                )
+            yield FilePiece(sequence, REMOVED, before.files[0])
+        yield FilePiece(sequence, ADDED, item.files[0])
+
+
+def _digest(items: Sequence[Item]) -> str:
+    return fingerprint(file for item in items for file in item.files)

@@ -1,0 +1,69 @@
+"""What a feed is: offsets, limits, and the pieces that a batch consists of."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from evergraph.terms import Quad
+
+Offset: TypeAlias = dict[str, int | str]
+"""A place in a feed, as JSON: ``sequence``, ``place``, ``present``, and what a kind of feed adds."""
+
+REMOVED, ADDED = -1, 1
+"""The weights of requested rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How much one batch may hold; a single change may be larger, and then it is a batch of its own."""
+
+    changes: int = 1_000
+    bytes: int = 64 * 2**20
+
+    def __post_init__(self) -> None:
+        if self.changes < 1 or self.bytes < 1:
+            raise ValueError("a batch holds at least one change")
+
+
+ALL = Limit(changes=2**62, bytes=2**62)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a feed is read.
+
+    :param follow: more is to come, so that what may still be on its way is left for later.
+    :param settle: seconds after which a file that does not change counts as written to its end.
+    :param begun: the sequence at the end of a batch that was begun before; it must be read exactly as it was then.
+    """
+
+    follow: bool = False
+    settle: float = 10.0
+    begun: int = -1
+
+
+class Piece(Protocol):
+    """A part of a batch that one task reads; it can be sent to another process."""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes there are to read."""
+
+    def rows(self) -> Iterator[tuple[int, int, Quad]]:
+        """Iterate over the requested rows: sequence of the change, weight, quad."""
+
+
+class Feed(Protocol):
+    """A change source that is read from offset to offset."""
+
+    def start(self) -> Offset:
+        """Return the offset before the first change."""
+
+    def freeze(self) -> None:
+        """From now on, pretend that nothing new comes."""
+
+    def latest(self, start: Offset, limit: Limit) -> Offset:
+        """Return the end of the next batch; ``start`` itself if there is none."""
+
+    def pieces(self, start: Offset, end: Offset) -> list[Piece]:
+        """Return what a batch consists of."""
