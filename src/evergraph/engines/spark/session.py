@@ -1,0 +1,147 @@
+"""Starting Spark: quiet, lean, with a Java that is found by itself.
+
+Every session of Evergraph comes from here, so that all of them have the same settings: column names are case-sensitive
+(``?x`` and ``?X`` are two variables), Python workers run the interpreter of this process, and nothing is printed.
+"""
+
+import contextlib
+import os
+import re
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.resources import files
+from types import MappingProxyType
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from evergraph.errors import EvergraphError
+from evergraph.java import find_java, shim_home
+
+DEFAULT_MASTER = "local[*]"
+DEFAULT_MEMORY = "2g"
+_REACHABLE_WITHIN = 5.0
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+_SETTINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Without native libraries, Hadoop's other manager starts a process for each file of a checkpoint.
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+        ),
+        "spark.sql.streaming.pollingDelay": "1ms",
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "4096",
+        "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+        "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
+    }
+)
+"""What holds for every session. Version 2 of the committer is safe here: only files of a finished job are committed."""
+
+
+class SparkUnavailable(EvergraphError):
+    """Spark could not be started, or its master does not answer."""
+
+    condition = "SPARK_UNAVAILABLE"
+
+
+def open_session(
+    master: str | None = None, *, memory: str | None = None, conf: Mapping[str, str] = _NOTHING
+) -> SparkSession:
+    """Start Spark, or return the session that this process has already.
+
+    ``memory`` is that of the driver, which in local mode does all the work; ``conf`` overrides any setting.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    chosen = master or DEFAULT_MASTER
+    local = chosen.startswith("local")
+    _refuse_unreachable(chosen)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = {**_SETTINGS, "spark.driver.memory": memory or DEFAULT_MEMORY, **_java_options()}
+    if local:
+        cores = _cores(chosen)
+        settings |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.sql.shuffle.partitions": str(max(2, cores)),
+            "spark.default.parallelism": str(max(2, cores)),
+        }
+    builder = SparkSession.builder.master(chosen).appName("evergraph")
+    for key, value in {**settings, **conf}.items():
+        builder = builder.config(key, value)
+    with _java_home():
+        try:
+            return builder.getOrCreate()
+        except (PySparkException, Py4JError, OSError, RuntimeError) as error:
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise SparkUnavailable(
+                f"Spark does not start on {chosen}: {reason}",
+                hint="check the master (local[*], spark://HOST:7077, yarn, k8s://…), the memory and the settings",
+            ) from error
+
+
+def stop_session(spark: SparkSession) -> None:
+    """Stop Spark and its JVM; a later `open_session` starts a new one."""
+    spark.stop()
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    process = getattr(gateway, "proc", None)
+    with contextlib.suppress(Py4JError, OSError):
+        gateway.shutdown()
+    if process is not None:
+        process.stdin.close()  # the JVM lives as long as this pipe
+        process.wait(timeout=60)
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+
+
+def _java_options() -> dict[str, str]:
+    # The file has to be a real one: the JVM reads it before there is any Python to unpack it.
+    logging = f"-Dlog4j2.configurationFile={files('evergraph.engines.spark').joinpath('log4j2.properties')}"
+    return {"spark.driver.extraJavaOptions": f"{logging} -XX:+UseParallelGC -XX:-UsePerfData"}
+
+
+@contextmanager
+def _java_home() -> Iterator[None]:
+    """Let Spark's launcher see the Java that we found, through a wrapper that keeps it from warning on every start."""
+    before = os.environ.get("JAVA_HOME")
+    os.environ["JAVA_HOME"] = str(shim_home(find_java().executable))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["JAVA_HOME"]
+        else:
+            os.environ["JAVA_HOME"] = before
+
+
+def _cores(master: str) -> int:
+    if found := re.fullmatch(r"local\[(\d+)(?:,\d+)?\]", master):
+        return int(found[1])
+    return 1 if master == "local" else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+
+
+def _refuse_unreachable(master: str) -> None:
+    """Spark would try for a minute before it gave up, and then fail far from here."""
+    if not master.startswith("spark://"):
+        return
+    places = re.findall(r"([^,:/]+):(\d+)", master)
+    for host, port in places:
+        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), _REACHABLE_WITHIN):
+            return
+    raise SparkUnavailable(
+        f"no Spark master answers at {master}", hint="check host and port, or leave the master out to use this machine"
+    )

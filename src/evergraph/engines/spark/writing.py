@@ -1,0 +1,120 @@
+"""Writing the Parquet files of a table with Spark: sorted, in buckets, never through the driver.
+
+Files go to a folder of their own under the table. They count only when a commit names them, so a job that fails, or
+a driver that dies, leaves the table as it was, and files that `vacuum` removes.
+"""
+
+import re
+import shutil
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from deltalake.transaction import AddAction
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from evergraph.engines.spark.rows import WEIGHT
+from evergraph.engines.spark.snapshots import BUCKET, TableError, added_file
+
+DATA = "data"
+"""The folder in a table that holds its files; nothing else is in there."""
+
+ROWS_PER_BUCKET = 500_000
+MOST_BUCKETS = 4096
+_ROW_GROUP_BYTES = 8 << 20
+_PART = re.compile(r"part-(\d+)-.*\.parquet")
+
+
+def buckets_for(rows: int) -> int:
+    """Choose the number of buckets for so many rows: a power of two."""
+    wanted = max(1, -(-rows // ROWS_PER_BUCKET))
+    return int(min(MOST_BUCKETS, 1 << (wanted - 1).bit_length()))
+
+
+def bucket_of(key: str | None, buckets: int) -> Column:
+    """Tell the bucket of a row by its key column; tables without columns have one bucket."""
+    if key is None or buckets == 1:
+        return sf.lit(0)
+    return sf.pmod(sf.xxhash64(sf.col(key)), sf.lit(buckets)).cast("int")
+
+
+def new_folder(root: Path) -> Path:
+    """Name a folder for the files of one piece of work."""
+    return root / DATA / uuid.uuid4().hex
+
+
+def write_tail(frame: DataFrame, root: Path, columns: Sequence[str]) -> list[AddAction]:
+    """Write the rows of a large change as they are."""
+    folder = new_folder(root)
+    _write(frame.select(*columns, WEIGHT), folder)
+    return [added_file(root, path, columns) for path in _written(folder)]
+
+
+def write_base(
+    frame: DataFrame,
+    root: Path,
+    columns: Sequence[str],
+    *,
+    key: str | None,
+    order: Sequence[str],
+    buckets: int,
+    touched: Sequence[int] | None = None,
+    new: bool = True,
+) -> list[AddAction]:
+    """Write consolidated rows as base files, one per bucket, sorted inside.
+
+    ``touched`` names the buckets that the rows fall into, where they are few.
+    """
+    folder = new_folder(root)
+    chosen = list(range(buckets)) if touched is None or 2 * len(touched) > buckets else sorted(touched)
+    place = bucket_of(key, buckets)
+    if len(chosen) < buckets:
+        place = (sf.array_position(sf.array(*map(sf.lit, chosen)), place) - 1).cast("int")
+    rows = frame.select(*columns, WEIGHT)
+    if len(chosen) == 1:
+        rows = rows.coalesce(1)
+    else:
+        rows = rows.withColumn(BUCKET, place).repartitionById(len(chosen), BUCKET).drop(BUCKET)
+    _write(rows.sortWithinPartitions(*order) if order else rows, folder)
+    actions = []
+    for path in _written(folder):
+        found = _PART.fullmatch(path.name)
+        assert found is not None
+        actions.append(added_file(root, path, columns, buckets, chosen[int(found[1])], new=new))
+    return actions
+
+
+def discard(root: Path, actions: Sequence[AddAction]) -> None:
+    """Remove files that nobody will commit; what cannot be removed now is left to `vacuum`."""
+    for folder in {(root / action.path).parent for action in actions}:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def reason_of(error: BaseException) -> str:
+    """Take the line of an error of Spark that tells what happened; the rest is the way to it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [
+        line for line in lines if line.startswith(("Caused by:", "evergraph.", "OSError", "java.io.IOException"))
+    ]
+    return (telling[-1] if telling else lines[0] if lines else type(error).__name__)[:500]
+
+
+def _write(frame: DataFrame, folder: Path) -> None:
+    writer = frame.write.option("compression", "zstd").option("parquet.block.size", _ROW_GROUP_BYTES)
+    try:
+        writer.parquet(folder.as_uri())
+    except PySparkException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise TableError(
+            f"Spark could not write {folder}: {reason_of(error)}",
+            hint="the table is as it was; free space or memory, then repeat",
+        ) from error
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _written(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("part-*.parquet") if path.stat().st_size)
