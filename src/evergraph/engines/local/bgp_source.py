@@ -51,6 +51,11 @@ class Shape:
     patterns: tuple[PatternShape, ...]
     output: tuple[int, ...]
 
+    def is_set(self) -> bool:
+        """Tell whether no row can be there twice: all variables are in it."""
+        slots = {slot for one in self.patterns for slot in (one.s, one.p, one.o, one.g)}
+        return all(slot is None or slot < 0 or slot in self.output for slot in slots)
+
 
 Access: TypeAlias = tuple[int, str]
 """An index that the code needs: of the relation of a pattern, by some of its columns."""
@@ -71,7 +76,9 @@ def delta_code(shape: Shape) -> Code:
     writer = _Writer(shape)
     for number in range(len(shape.patterns)):
         writer.delta(number)
-    names = "".join(f"delta{number}, " for number in range(len(shape.patterns)))
+        if shape.is_set():
+            writer.delta(number, fresh=True)
+    names = "".join(f"{'fresh' if shape.is_set() else 'delta'}{number}, " for number in range(len(shape.patterns)))
     return writer.finish("out, leaf", f"return ({names})", prelude="get = out.get")
 
 
@@ -93,11 +100,16 @@ class _Writer:
     weight: str = "w"
     depth: int = 0
     delta_of: int | None = None
+    fresh: bool = False
+    """Whether each row is made once and nothing else waits, so that rows need not be added up."""
 
-    def delta(self, number: int) -> None:
+    def delta(self, number: int, *, fresh: bool = False) -> None:
         pattern = self.shape.patterns[number]
         self.names, self.fetched, self.weight, self.depth, self.delta_of = {}, {}, "w", 0, number
-        self._line(f"def delta{number}(s, p, o, g, w):", -1)
+        self.fresh = fresh
+        self._line(f"def {'fresh' if fresh else 'delta'}{number}(s, p, o, g, w):", -1)
+        if fresh:
+            self._line(f"if out: return delta{number}(s, p, o, g, w)")
         for column in "spog":
             slot = getattr(pattern, column)
             if slot is None or slot < 0:
@@ -154,6 +166,9 @@ class _Writer:
             if not all(possible):
                 return
         row = "".join(f"{self.names[slot]}, " for slot in self.shape.output)
+        if self.fresh:
+            self._line(f"out[({row})] = w")
+            return
         self._line(f"r = ({row})")
         self._line(f"n = get(r, 0) + {self.weight}")
         self._line("if n: out[r] = n")
@@ -295,7 +310,8 @@ class _Writer:
 
     def _stop(self) -> None:
         """Make no more rows than the view may keep: each loop makes as many as an index has already, at most."""
-        self._line("if len(out) > leaf.limit: return leaf.overflow()")
+        if not self.fresh or self.depth:
+            self._line("if len(out) > leaf.limit: return leaf.overflow()")
 
     def _skip(self, number: int) -> bool:
         """Leave out the changed quad for a pattern after its own; False if that leaves nothing."""

@@ -70,12 +70,15 @@ class Workshop:
 
 
 class PlanCircuit:
-    """A plan at work."""
+    """A plan at work. ``top`` is what it is all of, if it is not a part of another one."""
 
     root: Operator
 
-    def __init__(self, workshop: Workshop, touch: Callable[[], None]) -> None:
+    def __init__(self, workshop: Workshop, touch: Callable[[], None], top: object = None) -> None:
         self.workshop = workshop
+        self.top = top
+        self.is_set = False
+        """Whether it is known that no row can be there twice."""
         self.store = workshop.store
         self.touch = touch
         self.leaves: list[QuadLeaf] = []
@@ -89,6 +92,7 @@ class PlanCircuit:
         self.store.fill()
         for leaf in self.leaves:
             leaf.load()
+        self.is_set = isinstance(self.root, BGPLeaf) and self.root.is_set
 
     def pull(self) -> ZSet:
         """Return the change since the last call."""
@@ -123,6 +127,7 @@ class PlanCircuit:
         self.leaves.append(leaf)
         self.workshop.leaves[leaf] = None
         leaf.limit = self.workshop.budget.limit
+        leaf.top = self.top
         leaf.owner = self.workshop if self.workshop.parameters is None else None
         return leaf
 

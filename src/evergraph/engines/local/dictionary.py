@@ -1,5 +1,16 @@
-"""Terms as integers. Two terms have the same id if, and only if, they are the same term, to the last character."""
+"""Terms as integers. Two terms have the same id if, and only if, they are the same term, to the last character.
 
+Terms come with quads, constants and computed values, and go with them. An id is one Python object, which everybody who
+has it holds: indexes, the state of operators, results, changes that nobody has read yet. So Python counts already how
+many hold it, and an id that only the dictionary holds is free. Nobody may compute an id, or copy it into something that
+holds no Python objects.
+
+Free ids are looked for little by little, as new ones are given out: once as many have come as there were, a look at
+all of them begins, at a few for each further id. So a dictionary is at most somewhat larger than twice what is in use,
+and no pause is longer than one look at a thousand ids.
+"""
+
+import sys
 from collections.abc import Hashable
 from typing import TypeAlias
 
@@ -13,16 +24,49 @@ ZSet: TypeAlias = dict[Row, int]
 
 UNBOUND = 0
 
+_AT_LEAST = 10_000
+"""How many ids are given out before free ones are looked for."""
+
+_LOOK, _PACE = 1_024, 64
+"""How many ids are looked at for how many that are given out."""
+
+
+def _unheld(numbers: list[int], begin: int, end: int, references: int) -> list[int]:
+    """List the numbers to which there are so many references during the look."""
+    count = sys.getrefcount
+    return [one for one in numbers[begin:end] if count(one) == references]
+
+
+def _references() -> int:
+    """Find out how many references there are to an id that only a dictionary holds; 0 if nobody counts them."""
+    if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return 0
+    numbers = [int("1000000007")]
+    ids = {"term": numbers[0]}
+    found = [references for references in range(1, 16) if _unheld(numbers, 0, 1, references)]
+    return found[0] if ids and len(found) == 1 else 0
+
+
+_REFERENCES = _references()
+
 
 class Dictionary:
-    """Gives out ids, from 1 on; those that a sweep gives back first. See `evergraph.engines.local.sweeping`."""
+    """Gives out ids, from 1 on, those that have become free first."""
 
-    __slots__ = ("_free", "ids", "terms")
+    __slots__ = ("_free", "_next", "_numbers", "_room", "_rows", "ids", "terms")
 
     def __init__(self) -> None:
         self.ids: dict[Hashable, int] = {}
         self.terms: list[Term | None] = [None]
+        self._numbers = [0]
+        """Each id at its own place, so that it is found without its term; 0 where it is free."""
+        self._rows: dict[int, Row] = {}
+        """What tags stand for, by the negative of their ids, which is no reference to them."""
         self._free: list[int] = []
+        self._next = 0
+        """Where the look for free ids goes on; 0 if there is none at present."""
+        self._room = _AT_LEAST
+        """How many ids can be given out before something is to be done."""
 
     def encode(self, term: Term) -> int:
         """Return the id of a term, a new one if it has none yet."""
@@ -33,10 +77,15 @@ class Dictionary:
         if self._free:
             found = self._free.pop()
             self.terms[found] = term
+            self._numbers[found] = found
         else:
             found = len(self.terms)
             self.terms.append(term)
+            self._numbers.append(found)
         self.ids[key] = found
+        self._room -= 1
+        if self._room <= 0:
+            self._look()
         return found
 
     def encode_row(self, row: tuple[Term | None, ...]) -> Row:
@@ -51,19 +100,41 @@ class Dictionary:
     def tag(self, row: Row) -> int:
         """Return an id for a row as a whole; it stands for no term."""
         found = self.ids.get(row)
-        return self._new(row, None) if found is None else found
+        if found is None:
+            found = self._new(row, None)
+            self._rows[-found] = row
+        return found
 
-    def forget(self, live: set[int]) -> int:
-        """Give back all ids but these, and those in the rows that live tags stand for; return how many."""
-        for key, number in reversed(self.ids.items()):
-            if type(key) is tuple and number in live:
-                live.update(key)
-        gone = [key for key, number in self.ids.items() if number not in live]
-        for key in gone:
-            number = self.ids.pop(key)
+    def forget(self) -> int:
+        """Give back all ids that nobody else holds; return how many there were."""
+        total = 0
+        while found := self._give_back(0, len(self._numbers)):  # tags hold the ids of their rows
+            total += found
+        self._rest()
+        return total
+
+    def _look(self) -> None:
+        begin = self._next
+        self._next = begin + _LOOK
+        self._room = _PACE
+        self._give_back(begin, self._next)
+        if self._next >= len(self._numbers):
+            self._rest()
+
+    def _rest(self) -> None:
+        self._next = 0
+        self._room = max(_AT_LEAST, len(self.ids))
+
+    def _give_back(self, begin: int, end: int) -> int:
+        unheld = _unheld(self._numbers, begin, end, _REFERENCES)
+        for number in unheld:
+            term = self.terms[number]
+            key = self._rows.pop(-number) if term is None else term
+            self._numbers[number] = 0
+            del self.ids[key]
             self.terms[number] = None
             self._free.append(number)
-        return len(gone)
+        return len(unheld)
 
 
 def add(bag: ZSet, row: Row, weight: int) -> None:

@@ -13,13 +13,13 @@ from evergraph.engines.local.pauses import MANY, loading, sweep
 from evergraph.engines.local.shared import Template
 from evergraph.engines.local.sharing import Sharing
 from evergraph.engines.local.store import Lookup, Source, Store
-from evergraph.engines.local.sweeping import reachable
 from evergraph.engines.local.views import TRIPLE_COLUMNS, View, ViewChange
 from evergraph.errors import EvergraphError, ViewFailed
 from evergraph.plan.lower import Lowering, empty, refuse_unmaintainable
 from evergraph.plan.nodes import Plan
 from evergraph.plan.queries import lower_query
 from evergraph.sparql.algebra import Ask, Construct, Describe, Query, Select
+from evergraph.sparql.expressions import Environment
 from evergraph.sparql.parser import parse_query
 from evergraph.terms import DEFAULT_GRAPH, Variable
 
@@ -44,28 +44,42 @@ class LocalEngine:
     ) -> None:
         self._store = Store(source, lookup)
         self._optimizer = optimizer or Optimizer()
+        self._smallest = self._optimizer.smallest
+        self._change, self._touched = self._store.change, self._store.touched
         self._young = 0
         self._views: dict[View, None] = {}
         self._dirty: dict[View | Template, None] = {}
         self._sharing = Sharing(self._store, self._dirty.__setitem__, DEFAULT_LIMIT)
 
-    def register(self, query: Query | str, *, limit: int | None = None, base: str = "") -> View:
-        """Start to maintain a query. Raises `UnsupportedQuery` for what no engine could maintain."""
+    def register(
+        self,
+        query: Query | str,
+        *,
+        limit: int | None = None,
+        base: str = "",
+        environment: Environment | None = None,
+    ) -> View:
+        """Start to maintain a query. Raises `UnsupportedQuery` for what no engine could maintain.
+
+        ``environment`` is that of a query that began elsewhere: its NOW() stays what it was.
+        """
         if isinstance(query, str):
             query = parse_query(query, base)
         refuse_unmaintainable(query.pattern)
-        place = self._sharing.place(query) if limit is None else None
+        place = self._sharing.place(query) if limit is None and environment is None else None
         if place is not None and not place.is_first():
             shared = self._sharing.join(query, place)
             self._views[shared] = None
             return shared
         dictionary = self._store.dictionary
         view = View(query, dictionary)
+        if environment is not None:
+            view.environment = environment
         lowering = Lowering(query.dataset)
         workshop = Workshop(self._store, view.environment, lowering, Budget(DEFAULT_LIMIT if limit is None else limit))
         view.plan = lower_query(query, lowering)
         workshop.size, workshop.touch = view.size, partial(self._dirty.__setitem__, view, None)
-        view.circuit = PlanCircuit(workshop, workshop.touch)
+        view.circuit = PlanCircuit(workshop, workshop.touch, view)
         try:
             _build(query, view.plan, lowering, view.circuit)
             view.circuit.start()
@@ -91,15 +105,11 @@ class LocalEngine:
         return iter(self._views)
 
     def forget_terms(self) -> int:
-        """Give back the memory of terms that no view holds any more; return how many there were.
+        """Give back the memory of all terms that nothing holds any more; return how many there were.
 
-        This looks at all state, and takes about as long as to count it: it is for quiet moments, and between changes.
-        Changes that were returned before must have been read.
+        This happens by and by as new terms come. Changes that were returned before hold their terms until they go.
         """
-        dictionary, store = self._store.dictionary, self._store
-        callbacks = [view.on_failure for view in self._views]
-        beyond = (dictionary, dictionary.ids, dictionary.terms, store.source, store.lookup, *callbacks)
-        return dictionary.forget(reachable(self, beyond))
+        return self._store.dictionary.forget()
 
     def is_empty(self) -> bool:
         """Tell whether no quads are kept for any view."""
@@ -111,18 +121,29 @@ class LocalEngine:
 
     def apply(self, delta: Delta) -> list[ViewChange]:
         """Take in an exact change; return what it does to the views whose results it changes."""
-        store = self._store
-        store.has_seen_data = True
+        self._store.has_seen_data = True
         inserted, deleted = delta.inserted, delta.deleted
-        if len(inserted) + len(deleted) >= self._optimizer.smallest:
+        if len(inserted) + len(deleted) >= self._smallest:
             with loading(len(delta)):
                 return self._apply_batch(delta)
-        change = store.change
-        for quad in deleted:
-            change(quad, -1)
-        for quad in inserted:
-            change(quad, 1)
-        return self._refresh(View.refresh) if store.touched else []
+        change = self._change
+        if deleted:
+            for quad in deleted:
+                change(quad, -1)
+        if inserted:
+            for quad in inserted:
+                change(quad, 1)
+        touched = self._touched
+        if not touched:
+            return []
+        if len(touched) == 1 and not self._dirty:
+            leaf, _ = touched.popitem()
+            if not leaf.pending:
+                return []
+            if type(leaf.top) is View:
+                return self._one(leaf.top)
+            touched[leaf] = None
+        return self._refresh()
 
     def _apply_batch(self, delta: Delta) -> list[ViewChange]:
         batch = self._optimizer.begin(self._store)
@@ -153,42 +174,60 @@ class LocalEngine:
             deleted=frozenset(quad for quad in request.removed - request.added if find(quad)),
         )
 
-    def _refresh(self, refresh: Callable[[View], ZSet]) -> list[ViewChange]:
-        store = self._store
-        touched = store.touched
+    def _refresh(self, refresh: Callable[[View], ZSet] | None = None) -> list[ViewChange]:
+        """Bring up to date what the change concerns."""
+        touched, dirty = self._touched, self._dirty
         for leaf in touched:
             if leaf.pending:
-                leaf.touch()
+                if leaf.top is None:
+                    leaf.touch()
+                else:
+                    dirty[leaf.top] = None
         touched.clear()
         changes: list[ViewChange] = []
-        if not self._dirty:
-            return changes
-        dirty = list(self._dirty)
-        self._dirty.clear()
-        for view in dirty:
-            try:
-                if isinstance(view, Template):
-                    changes += view.refresh()
-                    continue
-                delta = refresh(view)
-            except EvergraphError as error:
-                view.fail(error)
-                continue
-            except _FAULTS as error:
-                view.fail(ViewFailed(f"a standing query failed on a change: {error!r}", hint="please report this."))
-                continue
-            if delta:
-                changes.append(ViewChange(view, delta, store.dictionary))
-                self._young += len(delta)
+        concerned = list(dirty)
+        dirty.clear()
+        for view in concerned:
+            if isinstance(view, Template):
+                changes += self._shared(view)
+            else:
+                changes += self._one(view, refresh)
+        return changes
+
+    def _one(self, view: View, refresh: Callable[[View], ZSet] | None = None) -> list[ViewChange]:
+        try:
+            delta = view.refresh() if refresh is None else refresh(view)
+        except EvergraphError as error:
+            view.fail(error)
+            return []
+        except _FAULTS as error:
+            view.fail(_failure(error))
+            return []
+        if not delta:
+            return []
+        self._young += len(delta)
         if self._young > MANY:
             self._young = 0
             sweep()
-        return changes
+        return [ViewChange((view, delta))]
+
+    def _shared(self, template: Template) -> list[ViewChange]:
+        try:
+            return template.refresh()
+        except EvergraphError as error:
+            template.fail(error)
+        except _FAULTS as error:
+            template.fail(_failure(error))
+        return []
+
+
+def _failure(error: Exception) -> ViewFailed:
+    return ViewFailed(f"a standing query failed on a change: {error!r}", hint="please report this.")
 
 
 def _recompute(view: View) -> ZSet:
     """Evaluate the plan of a view from scratch over the indexes, which stay; return how the result changes."""
-    circuit = PlanCircuit(view.circuit.workshop, view.circuit.touch)
+    circuit = PlanCircuit(view.circuit.workshop, view.circuit.touch, view)
     try:
         _build(view.query, view.plan, circuit.workshop.lowering, circuit)
         circuit.start()

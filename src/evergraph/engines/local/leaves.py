@@ -25,6 +25,8 @@ class QuadLeaf:
         self.touch = touch
         self.pending: ZSet = {}
         self.owner: Any = None
+        self.top: Any = None
+        """What is to be refreshed when the leaf has something; None if only `touch` knows."""
         self.limit = sys.maxsize
         """How many rows may wait."""
         self.subscriptions: list[Subscription] = []
@@ -32,8 +34,9 @@ class QuadLeaf:
 
     def pull(self) -> ZSet:
         """Hand over what has changed since the last time."""
-        delta = self.pending.copy()
-        self.pending.clear()
+        pending = self.pending
+        delta = pending.copy()
+        pending.clear()
         return delta
 
     def overflow(self) -> None:
@@ -96,6 +99,8 @@ class BGPLeaf(QuadLeaf):
         super().__init__(store, touch)
         self._open: list[_Open] = []
         self._shape, self._constants = _shape(plan, store)
+        self.is_set = self._shape.is_set()
+        """Whether no row can be there twice."""
         self._relations = [relation_of(pattern, store) for pattern in plan.patterns]
         code = delta_code(self._shape)
         indexes = [self._index(self._relations[number], columns) for number, columns in code.accesses]

@@ -30,6 +30,8 @@ class Leaf(Protocol):
     """What takes quads in: the leaves of plans."""
 
     pending: ZSet
+    top: Any
+    """The view that is to be refreshed, or the views that share a plan; None if only `touch` knows."""
     owner: Any
     """What the plan was built with; see `evergraph.engines.local.optimizer.Owner`."""
 
@@ -273,7 +275,7 @@ def _remove(index: Any, columns: str, wide: str, quad: Ids) -> None:
         index.discard(_values(quad, wide))
 
 
-_FEW = 4
+FEW = 4
 
 
 def grow(index: dict[Any, Any], key: Hashable, value: Hashable) -> None:
@@ -284,7 +286,7 @@ def grow(index: dict[Any, Any], key: Hashable, value: Hashable) -> None:
     elif type(found) is not tuple:
         found.add(value)
     elif value not in found:
-        index[key] = (*found, value) if len(found) < _FEW else {*found, value}
+        index[key] = (*found, value) if len(found) < FEW else {*found, value}
 
 
 def shrink(index: dict[Any, Any], key: Hashable, value: Hashable) -> None:
@@ -294,7 +296,7 @@ def shrink(index: dict[Any, Any], key: Hashable, value: Hashable) -> None:
         return
     if type(found) is not tuple:
         found.discard(value)
-        if len(found) < _FEW:
+        if len(found) < FEW:
             index[key] = tuple(found)
     elif found == (value,):
         del index[key]

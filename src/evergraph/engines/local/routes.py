@@ -1,10 +1,16 @@
-"""Where quads go, and the path of a single change, spelled out: it decides how long most changes take."""
+"""Where quads go, and the path of a single change, spelled out: it decides how long most changes take.
+
+What happens to a quad that goes to one relation with two columns is Python source, made for the indexes that the
+relation has and for the kinds of patterns that ask for its quads, so that nothing is tested that is known beforehand.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 from evergraph.engines.local.dictionary import Dictionary
-from evergraph.engines.local.relations import EVERYTHING, Entry, Leaf, Relation, grow, shrink
+from evergraph.engines.local.relations import EVERYTHING, FEW, Kind, Leaf, Relation
 from evergraph.terms import Quad
 
 Take = Callable[[Quad, int], None]
@@ -23,75 +29,82 @@ def lean_route(
     relation: Relation, constants: tuple[int, int], dictionary: Dictionary, touched: dict[Leaf, None]
 ) -> Take:
     """Return the function for quads that all go to one relation with two columns."""
-    ids, encode = dictionary.ids, dictionary.encode
-    by_subject, by_object = relation.indexes.get("s"), relation.indexes.get("o")
-    predicate, graph = constants
-    select = None if list(relation.kinds) == [(False, False)] else _selector(relation)
-    everything = relation.entries.get(EVERYTHING, [])
-
-    def take(quad: Quad, weight: int) -> None:
-        subject_term, object_term = quad.subject, quad.object
-        subject, object_ = ids.get(subject_term), ids.get(object_term)
-        if select is None:
-            entries = everything
-        else:
-            selected = select(subject, object_)
-            if selected is None:
-                return
-            entries = selected
-        if subject is None:
-            subject = encode(subject_term)
-        if object_ is None:
-            object_ = encode(object_term)
-        if weight > 0:
-            if by_subject is not None:
-                if subject in by_subject:
-                    grow(by_subject, subject, object_)
-                else:
-                    by_subject[subject] = (object_,)
-            if by_object is not None:
-                if object_ in by_object:
-                    grow(by_object, object_, subject)
-                else:
-                    by_object[object_] = (subject,)
-        for run, leaf in entries:
-            run(subject, predicate, object_, graph, weight)
-            touched[leaf] = None
-        if weight < 0:
-            if by_subject is not None:
-                if by_subject.get(subject) == (object_,):
-                    del by_subject[subject]
-                else:
-                    shrink(by_subject, subject, object_)
-            if by_object is not None:
-                if by_object.get(object_) == (subject,):
-                    del by_object[object_]
-                else:
-                    shrink(by_object, object_, subject)
-
+    indexes = relation.indexes
+    make = _maker(tuple(column for column in "so" if column in indexes), frozenset(relation.kinds))
+    taken = tuple(indexes.get(column) for column in "so")
+    take: Take = make(dictionary.ids.get, dictionary.encode, *taken, *constants, relation.entries, touched)
     return take
 
 
-def _selector(relation: Relation) -> Callable[[int | None, int | None], list[Entry] | None]:
-    """Return what finds the entries of the patterns that a quad can match; None if no plan can use it."""
-    entries = relation.entries
-    kinds = relation.kinds
-    plain = entries.get(EVERYTHING)
-    with_subject, with_object, with_both = (True, False) in kinds, (False, True) in kinds, (True, True) in kinds
-    if kinds and not with_subject and not with_both and plain is None:
-        return lambda subject, object_: entries.get((0, object_ or -1))
+@lru_cache(maxsize=64)
+def _maker(columns: tuple[str, ...], kinds: frozenset[Kind]) -> Callable[..., Any]:
+    lines = [
+        "def make(known, encode, by_s, by_o, predicate, graph, selected, touched):",
+        *((f" everything = selected[{EVERYTHING!r}]",) if (False, False) in kinds else ()),
+        " get = selected.get",
+        " def take(quad, weight):",
+        "  s_term, o_term = quad.subject, quad.object",
+        "  s, o = known(s_term), known(o_term)",
+        *_selection(kinds),
+        "  if s is None: s = encode(s_term)",
+        "  if o is None: o = encode(o_term)",
+        "  if weight > 0:",
+        *(line for column in columns for line in _growth(column, "so".replace(column, ""))),
+        "   for run, leaf in entries:",
+        "    run(s, predicate, o, graph, 1)",
+        "    touched[leaf] = None",
+        "   return",
+        "  for run, leaf in entries:",
+        "   run(s, predicate, o, graph, -1)",
+        "   touched[leaf] = None",
+        *(line for column in columns for line in _shrinkage(column, "so".replace(column, ""))),
+        " return take",
+        "",
+    ]
+    space: dict[str, Any] = {}
+    exec(compile("\n".join(lines), "<route>", "exec"), space)
+    make: Callable[..., Any] = space["make"]
+    return make
 
-    def select(subject: int | None, object_: int | None) -> list[Entry] | None:
-        subject, object_ = subject or -1, object_ or -1
-        found = [] if plain is None else [plain]
-        if with_subject and (one := entries.get((subject, 0))) is not None:
-            found.append(one)
-        if with_object and (one := entries.get((0, object_))) is not None:
-            found.append(one)
-        if with_both and (one := entries.get((subject, object_))) is not None:
-            found.append(one)
-        if len(found) == 1:
-            return found[0]
-        return [entry for one in found for entry in one] if found else None
 
-    return select
+def _selection(kinds: frozenset[Kind]) -> list[str]:
+    """Find the entries of the patterns that a quad can match; leave if no plan can use it."""
+    if kinds == {(False, False)}:
+        return ["  entries = everything"]
+    keys = {(True, False): "(s, 0)", (False, True): "(0, o)", (True, True): "(s, o)"}
+    wanted = [keys[kind] for kind in keys if kind in kinds]
+    if (False, False) in kinds:
+        lines = ["  entries = everything"]
+        for key in wanted:
+            lines += [f"  found = get({key})", "  if found: entries = entries + found"]
+        return lines
+    if not wanted:
+        return ["  return"]
+    lines = [f"  entries = get({wanted[0]})"]
+    for key in wanted[1:]:
+        lines += [
+            f"  found = get({key})",
+            "  if found is not None: entries = found if entries is None else entries + found",
+        ]
+    return [*lines, "  if entries is None: return"]
+
+
+def _growth(column: str, other: str) -> list[str]:
+    return [
+        f"   f = by_{column}.get({column})",
+        f"   if f is None: by_{column}[{column}] = ({other},)",
+        f"   elif type(f) is not tuple: f.add({other})",
+        f"   elif {other} not in f: by_{column}[{column}] = (*f, {other}) if len(f) < {FEW} else {{*f, {other}}}",
+    ]
+
+
+def _shrinkage(column: str, other: str) -> list[str]:
+    return [
+        f"  f = by_{column}.get({column})",
+        "  if f is None: pass",
+        "  elif type(f) is not tuple:",
+        f"   f.discard({other})",
+        f"   if len(f) < {FEW}: by_{column}[{column}] = tuple(f)",
+        f"  elif f[0] == {other} and len(f) == 1: del by_{column}[{column}]",
+        f"  else: by_{column}[{column}] = tuple([one for one in f if one != {other}])",
+    ]

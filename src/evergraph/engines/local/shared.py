@@ -148,7 +148,7 @@ class Template:
         plan = lift(plan, {placeholder(number): parameter(number) for number in numbers}, self._table)
         workshop = Workshop(store, self.environment, lowering, self._budget)
         workshop.parameters = frozenset(self._parameters)
-        self.circuit = PlanCircuit(workshop, partial(touch, self, None))
+        self.circuit = PlanCircuit(workshop, partial(touch, self, None), self)
         try:
             self.circuit.root = self.circuit.build(tidy_projections(project(plan, (*self._parameters, *columns))))
         except BaseException:
@@ -234,7 +234,7 @@ class Template:
 
     def refresh(self) -> list[ViewChange]:
         """Bring all parts up to date; return what has changed for which view. A part that is too large fails alone."""
-        parts, width, dictionary = self.parts, len(self._parameters), self.store.dictionary
+        parts, width = self.parts, len(self._parameters)
         dealt: dict[Row, ZSet] = {}
         for row, weight in self.circuit.root.pull().items():
             key = row[:width]
@@ -261,7 +261,7 @@ class Template:
                     view.fail(state_limit(self._limit))
             elif rows:
                 for view in part.views:
-                    changes.append(ViewChange(view, rows, dictionary))  # noqa: PERF401 - most parts have one view
+                    changes.append(ViewChange((view, rows)))  # noqa: PERF401 - most parts have one view
         return changes
 
     def _answer(self, part: Part, solutions: int) -> ZSet:

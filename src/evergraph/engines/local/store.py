@@ -30,6 +30,9 @@ Lookup = Callable[[Term | None, Term | None, Term | None, GraphName | None], Ite
 
 _DEFAULT: ContextKey = ("default",)
 
+_ROUTES = 10_000
+"""For how many graphs it is remembered where quads of one predicate go: graphs come and go."""
+
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
@@ -66,6 +69,8 @@ class Store:
         graph = quad.graph_name
         route = routes.get(graph)
         if route is None:
+            if len(routes) >= _ROUTES:
+                routes.clear()
             route = routes[graph] = self._route(quad.predicate, graph)
         route.take(quad, weight)
 
@@ -230,6 +235,8 @@ class Store:
             self._owned.discard(relation)
             self._by_predicate[predicate] -= 1
             self._reroute(predicate)
+            if not self._by_predicate[predicate]:
+                del self._by_predicate[predicate]
         elif EVERYTHING not in relation.covers:
             relation.prune(cover)
 

@@ -44,7 +44,12 @@ class View:
         """Return the current result, as a bag; raises what the view failed with."""
         if self.failed is not None:
             raise self.failed
-        return _decoded(self._result, self._dictionary, 1)
+        return self.decoded(self._result, 1)
+
+    def decoded(self, rows: ZSet, sign: int) -> Bag[Row]:
+        """Return the rows with weights of one sign, in terms."""
+        decode = self._dictionary.decode_row
+        return Bag.weighted([(decode(row), weight * sign) for row, weight in rows.items() if weight * sign > 0])
 
     def size(self) -> int:
         """Count the entries of state of the view itself; quads are shared, and not counted."""
@@ -52,15 +57,25 @@ class View:
 
     def refresh(self) -> ZSet:
         """Bring the result up to date; return its change."""
-        delta = self.circuit.root.pull()
+        circuit = self.circuit
+        delta = circuit.root.pull()
         result = self._result
-        get = result.get
-        for row, weight in delta.items():
-            total = get(row, 0) + weight
-            if total:
-                result[row] = total
-            else:
-                del result[row]
+        if not circuit.is_set:
+            get = result.get
+            for row, weight in delta.items():
+                total = get(row, 0) + weight
+                if total:
+                    result[row] = total
+                else:
+                    del result[row]
+        elif len(delta) > 4 and -1 not in delta.values():
+            result.update(delta)
+        else:
+            for row, weight in delta.items():
+                if weight > 0:
+                    result[row] = 1
+                else:
+                    del result[row]
         if len(result) > self._room:
             self._check()
         return delta
@@ -97,30 +112,29 @@ class View:
             self.on_failure(error)
 
 
-class ViewChange:
-    """What a change of the data has done to one view: rows that came and rows that went, in disjoint bags."""
+class ViewChange(tuple[View, ZSet]):
+    """What a change of the data has done to one view: rows that came and rows that went, in disjoint bags.
 
-    __slots__ = ("_delta", "_dictionary", "view")
+    It is a tuple because one is made for every effect of every change, and a tuple is made fastest. Terms are looked up
+    when it is read, at any time: as long as it has their ids, they are kept.
+    """
 
-    def __init__(self, view: View, delta: ZSet, dictionary: Dictionary) -> None:
-        self.view = view
-        self._delta = delta
-        self._dictionary = dictionary
+    __slots__ = ()
+
+    @property
+    def view(self) -> View:
+        """The view."""
+        return self[0]
 
     @property
     def added(self) -> Bag[Row]:
         """The rows that came."""
-        return _decoded(self._delta, self._dictionary, 1)
+        return self[0].decoded(self[1], 1)
 
     @property
     def removed(self) -> Bag[Row]:
         """The rows that went."""
-        return _decoded(self._delta, self._dictionary, -1)
+        return self[0].decoded(self[1], -1)
 
     def __repr__(self) -> str:
         return f"ViewChange(added={self.added!r}, removed={self.removed!r})"
-
-
-def _decoded(rows: ZSet, dictionary: Dictionary, sign: int) -> Bag[Row]:
-    decode = dictionary.decode_row
-    return Bag.weighted([(decode(row), weight * sign) for row, weight in rows.items() if weight * sign > 0])
