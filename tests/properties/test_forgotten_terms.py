@@ -5,7 +5,7 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from tests.support.histories import check_exists, check_history, check_many, from_scratch
+from tests.support.histories import check_exists, check_history, check_many, from_scratch, leave_out_small_ids
 
 from evergraph.delta import Bag, Delta
 from evergraph.engines.local import dictionary, expressions
@@ -21,13 +21,11 @@ CHECKS = [check_history, check_exists, check_many]
 
 @pytest.fixture(autouse=True)
 def _high_ids(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give out ids that are no small numbers: Python has only one object for each of these, and keeps it."""
     begin = Dictionary.__init__
 
     def start_high(self: Dictionary) -> None:
         begin(self)
-        self.terms.extend([None] * 1_000)
-        self._numbers.extend([0] * 1_000)
+        leave_out_small_ids(self)
 
     monkeypatch.setattr(Dictionary, "__init__", start_high)
 

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from tests.support.histories import Follower, from_scratch, random_deltas
+from tests.support.histories import Follower, from_scratch, leave_out_small_ids, random_deltas
 from tests.support.random_queries import RandomQueries
 
 from evergraph.engines.local.engine import LocalEngine, View
@@ -75,7 +75,7 @@ def check_shared(seed: int, steps: int = 16, most: int = 8) -> int:
         source=lambda: present,
         optimizer=Optimizer(smallest=random.choice((1, 64)), sample=1, force=lambda: random.choice(("direct", None))),
     )
-    engine._store.dictionary.terms.extend([None] * 10_000)  # ids that are no weights
+    leave_out_small_ids(engine._store.dictionary)
     followers: dict[View, Follower] = {}
     shared = 0
     for number, delta in enumerate(random_deltas(random, pool, steps)):
