@@ -1,6 +1,7 @@
 """The gate against an oracle: random requests, run by Oxigraph itself on a copy of the same data."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -12,6 +13,9 @@ from tests.support.random_updates import PROLOGUE, RandomUpdates
 import evergraph as eg
 from evergraph.delta import Request
 from evergraph.errors import UpdateFailed
+from evergraph.gate import request
+from evergraph.gate.operations import Modify
+from evergraph.terms import XSD
 
 REQUESTS_PER_SEED = 5
 
@@ -122,3 +126,96 @@ def test_what_is_reported_is_what_was_made(function: str, place: str, tmp_path: 
     assert values == copies
     assert len(values) == (1 if function == "NOW" else 3)
     assert len({quad.subject for quad in change.inserted if quad.predicate.value.endswith("of")}) == 3
+
+
+# --- requests that are read without tokens
+
+PIECES = (
+    *("?s", "?o", "$p", "?s2", ":a", ":p", "ex:b", "ex:a-1", "<urn:a>", "<http://e.org/?s#x>", "a", "b", "_:x", "[]"),
+    *('"x"', '"?s"', '"}"', '"x"@en', '"01"^^<http://www.w3.org/2001/XMLSchema#integer>', '"""?s"""', '""', "1", "'x'"),
+    *(".", ".", ".", ";", ",", " ", "", "\n", "# ?s\n", "<rel>", "ex:a.b", "ex:", "no:p", "?", "A", "GRAPH", "{", "}"),
+)
+
+
+def plain_text(random: Random) -> str:
+    """Make a request that looks like one of the plain ones, and often is one."""
+
+    def triples() -> str:
+        if random.random() < 0.2:
+            return "".join(random.choice(PIECES) + random.choice(("", " ")) for _ in range(random.randrange(7)))
+        subjects, predicates, objects = ("?s", ":a", "<urn:a>"), (":p", "?p", "a"), ("?o", ":b", '"x"', "?s", '"?o"@en')
+        rows = [
+            " ".join(map(random.choice, (subjects, predicates, objects))) for _ in range(random.choice((0, 1, 1, 1, 2)))
+        ]
+        return random.choice((" . ", " .", "\n.", " ")).join(rows) + random.choice(("", " .", ".", " ;", "; ."))
+
+    def block() -> str:
+        name = random.choice(
+            ("", "", "GRAPH :g", "GRAPH ?g", "GRAPH<urn:g>", "graph ex:g", "GRAPHex:g", "GRAPH:g", "GRAPH")
+        )
+        return f"{{ {name} {{ {triples()} }} }}" if name else f"{{{triples()}}}"
+
+    if random.random() < 0.2:
+        operation = f"DELETE WHERE {block()}"
+    else:
+        start = random.choice(("", "", "", "WITH <urn:g>", "with ex:g", "WITHex:g ", "WITH<urn:g>", "WITH :g"))
+        delete = random.choice((f"DELETE {block()}", f"delete{block()}", ""))
+        insert = random.choice((f"INSERT {block()}", f"\nInsert{block()}", ""))
+        operation = f"{start} {delete} {insert} {random.choice(('WHERE', 'where ', ''))}{block()}"
+    prologue = random.choice(
+        ("PREFIX : <urn:> PREFIX ex: <http://e.org/>\n", "prefix :<urn:>prefix ex:<http://e.org/>", "")
+    )
+    return prologue + operation + random.choice(("", "", " ;", "\n", "; ;"))
+
+
+@pytest.mark.parametrize("seeds", [range(4_000), pytest.param(range(10_000, 200_000), marks=pytest.mark.long)], ids=len)
+def test_plain_requests_are_read_as_all_others(seeds: Iterable[int]) -> None:
+    """What the short way reads, the long way reads too, and as the same."""
+    read = 0
+    for seed in seeds:
+        text = plain_text(Random(seed))
+        step = request._plain_modify(text)
+        if step is not None:
+            read += 1
+            (expected,) = request._Parser(text, None, "").steps()
+            assert isinstance(step.operation, Modify)
+            assert isinstance(expected.operation, Modify)
+            assert replace(step.operation, where=expected.operation.where) == expected.operation, text
+            assert step.operation.where.with_graph == expected.operation.where.with_graph, text
+            assert (step.number, step.line) == (expected.number, expected.line), text
+    assert read > len(list(seeds)) / 20
+
+
+@pytest.mark.parametrize("seeds", [range(700), pytest.param(range(1_000, 20_000), marks=pytest.mark.long)], ids=len)
+def test_plain_requests_do_what_oxigraph_does(seeds: Iterable[int]) -> None:
+    prologue = "PREFIX : <urn:> PREFIX ex: <http://e.org/>\n"
+    for seed in seeds:
+        random = Random(seed)
+        db, expected = eg.open(), Store()
+        terms = {
+            "s": (":a", ":b", ":g"),
+            "p": (":p", ":q"),
+            "o": (":a", ":b", '"x"', '"?o"@en', '"x"@en', "1", "_:n"),
+            "g": (":g", ":h"),
+        }
+        rows = [[random.choice(terms[place]) for place in "spog"] for _ in range(random.randrange(12))]
+        texts = (f"GRAPH {g} {{ {s} {p} {o} }}" if random.random() < 0.7 else f"{s} {p} {o} ." for s, p, o, g in rows)
+        expected.update(f"{prologue} INSERT DATA {{ {' '.join(texts)} }}")
+        expected = copy_of(expected)
+        db.apply(Request(added=frozenset(expected)))
+
+        def block(random: Random = random, terms: dict[str, tuple[str, ...]] = terms) -> str:
+            s, p, o, g = (random.choice((f"?{place}", f"?{place}", *terms[place][:-1])) for place in "spog")
+            return f"{{ GRAPH {g} {{ {s} {p} {o} }} }}" if random.random() < 0.6 else f"{{ {s} {p} {o} }}"
+
+        pattern = block()
+        delete = random.choice(("", f"DELETE {pattern}", f"DELETE {block()}"))
+        insert = random.choice(
+            (f"INSERT {block()}", f'INSERT {{ ?s ?o "01"^^<{XSD}integer> . ?s ?p "x" }}', "" if delete else "INSERT {}")
+        )
+        text = f"{prologue}{random.choice(('', '', 'WITH :g'))} {delete} {insert} WHERE {pattern}"
+        before = frozenset(db.quads())
+        change = db.update(text)
+        expected.update(text)
+        assert change.delta == difference(before, frozenset(db.quads())), text
+        assert isomorphic(db.quads(), expected), (seed, text)

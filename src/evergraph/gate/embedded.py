@@ -11,13 +11,14 @@ from evergraph.errors import DataError, StoreError, UpdateFailed
 from evergraph.files import open_output
 from evergraph.gate.data_update import embedded_update
 from evergraph.gate.extract import Effect
-from evergraph.gate.operations import Modify, Row, Where
+from evergraph.gate.operations import Modify, QuadTemplate, Row, Where
 from evergraph.gate.own import OWN, OWN_VARIABLE
+from evergraph.gate.rows import rows_of
 from evergraph.gate.stored_form import stored_quads
 from evergraph.gate.syntax import Judge
 from evergraph.gate.tokens import tokenize
 from evergraph.log import ChangeLog
-from evergraph.terms import BlankNode, GraphName, Literal, NamedNode, Quad, Term, Triple
+from evergraph.terms import BlankNode, DefaultGraph, GraphName, Literal, NamedNode, Quad, Term, Triple, Variable
 
 _UNBOUND = NamedNode(OWN + "unbound")
 _COLLECT = NamedNode(OWN + "collect")
@@ -52,6 +53,14 @@ class EmbeddedDataset:
             raise _cannot_open(path, error) from error
 
     # --- reading
+
+    def matches(self, pattern: QuadTemplate) -> list[Quad] | None:
+        """Look up the quads that match one of different variables."""
+        terms = [None if isinstance(slot, Variable) else slot for slot in pattern.slots()]
+        found = list(self.store.quads_for_pattern(*terms))  # type: ignore[arg-type]
+        if terms[3] is None:
+            return [quad for quad in found if type(quad.graph_name) is not DefaultGraph]
+        return found
 
     def surely_there(self, operation: Modify, candidates: set[Quad]) -> set[Quad]:
         """Tell which of the quads to delete need no check, because the WHERE clause matched them."""
@@ -99,7 +108,7 @@ class EmbeddedDataset:
             default_graph=where.with_graph if where.using is None else list(where.using),
             named_graphs=None if where.using_named is None else list(where.using_named),
         )
-        rows = [tuple(row) for row in cast(QuerySolutions, found)]
+        rows = rows_of(cast(QuerySolutions, found))
         return rows if variables else [()] * len(rows)
 
     def _solutions_unwritten(self, where: Where, variables: tuple[str, ...], unwritten: Effect) -> list[Row]:
@@ -164,8 +173,8 @@ class EmbeddedDataset:
 
     def _write_on_disk(self, effect: Effect) -> None:
         """Write in one transaction of the store: a call of ``extend``, or an update request."""
-        filled = {quad.graph_name for quad in effect.delta.inserted}
-        if effect.delta.deleted or effect.dropped or not effect.created <= filled:
+        created = effect.created and effect.created - {quad.graph_name for quad in effect.delta.inserted}
+        if effect.delta.deleted or effect.dropped or created:
             request, functions = embedded_update(effect)
             self.store.update(request, custom_functions=functions)
             self._forget_nameless_graphs(effect)

@@ -20,6 +20,7 @@ from pyoxigraph import (
 from evergraph.errors import EndpointError, UncertainOutcome
 from evergraph.gate.dialects import Dialect, recognise
 from evergraph.gate.operations import Rows
+from evergraph.gate.rows import rows_of
 
 Answer: TypeAlias = QuerySolutions | QueryBoolean | list[Triple]
 
@@ -89,7 +90,7 @@ class Endpoint:
         solutions = self.query(text)
         if not isinstance(solutions, QuerySolutions):
             raise EndpointError(f"{self.query_url} did not answer a SELECT query with solutions")
-        return [tuple(row) for row in solutions]
+        return rows_of(solutions)
 
     def _read(self, response: httpx.Response) -> Answer:
         media_type = response.headers.get("content-type", "")

@@ -27,11 +27,12 @@ from evergraph.gate.operations import (
     Modify,
     Move,
     Operation,
+    QuadTemplate,
     Row,
     Where,
     template_variables,
 )
-from evergraph.gate.templates import fill
+from evergraph.gate.templates import bindings, fill, has_literals
 from evergraph.terms import DEFAULT_GRAPH, BlankNode, DefaultGraph, GraphName, NamedNode, Quad
 
 
@@ -40,6 +41,9 @@ class Reader(Protocol):
 
     def surely_there(self, operation: Modify, candidates: set[Quad]) -> set[Quad]:
         """Tell which of the quads to delete, in stored form, need no check, because the WHERE clause matched them."""
+
+    def matches(self, pattern: QuadTemplate) -> list[Quad] | None:
+        """Look up the quads that match one of different variables; None if that takes a WHERE clause."""
 
     def solutions(self, where: Where, variables: tuple[str, ...]) -> Iterable[Row]:
         """Evaluate a WHERE clause once."""
@@ -108,6 +112,16 @@ def _delta(reader: Reader, delete: Iterable[Quad], insert: Iterable[Quad], opera
     """Compute the delta of candidate sets; the operation, if given, tells what needs no check."""
     candidates_out, candidates_in = reader.stored_form(set(delete)), reader.stored_form(set(insert))
     known = reader.surely_there(operation, candidates_out) if operation else set()
+    return _difference(reader, candidates_out, candidates_in, known)
+
+
+def _difference(reader: Reader, candidates_out: set[Quad], candidates_in: set[Quad], known: set[Quad]) -> Delta:
+    """Compute the delta of candidates in stored form, of which some are known to be there."""
+    if known is candidates_out:
+        present = reader.present(candidates_in - known)
+        return Delta(
+            inserted=frozenset(candidates_in - known - present), deleted=frozenset(candidates_out - candidates_in)
+        )
     present = known | reader.present((candidates_out | candidates_in) - known)
     return Delta(
         inserted=frozenset(candidates_in - present),
@@ -116,10 +130,30 @@ def _delta(reader: Reader, delete: Iterable[Quad], insert: Iterable[Quad], opera
 
 
 def _modify(operation: Modify, reader: Reader) -> Delta:
+    only = operation.where.only
+    matches = reader.matches(only) if only else None
+    if only and matches is not None:
+        return _modify_matches(operation, only, matches, reader)
     variables = template_variables(operation.delete, operation.insert)
     rows = list(reader.solutions(operation.where, variables))
     delete, insert = (fill(template, variables, rows) for template in (operation.delete, operation.insert))
     return _delta(reader, delete, insert, operation)
+
+
+def _modify_matches(operation: Modify, only: QuadTemplate, matches: list[Quad], reader: Reader) -> Delta:
+    """Compute the delta where each solution is a quad of the dataset, which is in stored form then."""
+    variables = template_variables(
+        operation.insert if operation.delete == (only,) else operation.delete + operation.insert
+    )
+    rows = bindings(only, variables, matches)
+    insert = fill(operation.insert, variables, rows)
+    if has_literals(operation.insert):
+        insert = reader.stored_form(insert)
+    if operation.delete == (only,):
+        delete = known = set(matches)
+    else:
+        delete, known = reader.stored_form(fill(operation.delete, variables, rows)), set()
+    return _difference(reader, delete, insert, known)
 
 
 def _load(operation: Load, reader: Reader, load: Loader) -> Delta:

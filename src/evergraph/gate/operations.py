@@ -3,7 +3,7 @@
 Each class links to its definition in https://www.w3.org/TR/sparql11-update/.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
@@ -57,6 +57,8 @@ class Where:
     with_graph: NamedNode | None = None
     using: tuple[NamedNode, ...] | None = None
     using_named: tuple[NamedNode, ...] | None = None
+    only: QuadTemplate | None = field(default=None, compare=False)
+    """The one quad that the clause consists of, if it is known to be nothing else; its variables differ."""
 
 
 @dataclass(frozen=True, slots=True)

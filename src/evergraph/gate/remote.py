@@ -11,11 +11,11 @@ from typing import cast
 from evergraph.delta import Delta
 from evergraph.errors import BlankNodeRefused, EndpointError, UncertainOutcome, UpdateFailed
 from evergraph.gate.by_value import has_value, refuse_equal_values, stored_spellings
-from evergraph.gate.data_update import chunks, data_operation, sent_length
+from evergraph.gate.data_update import chunks, data_operation, is_nameless, sent_length
 from evergraph.gate.endpoint import Answer, Endpoint, NotTaken
 from evergraph.gate.extract import Effect
 from evergraph.gate.journal import Journal
-from evergraph.gate.operations import Modify, Row, Rows, Where
+from evergraph.gate.operations import Modify, QuadTemplate, Row, Rows, Where
 from evergraph.gate.own import OWN, OWN_VARIABLE
 from evergraph.gate.presence import PresenceCheck, compares_by_text
 from evergraph.gate.templates import fixed_graphs, only_in_graphs
@@ -30,7 +30,6 @@ from evergraph.terms import (
     Quad,
     Term,
     Triple,
-    quad_has_blank_node,
     skolemise_quad,
     term_text,
 )
@@ -96,6 +95,10 @@ class RemoteDataset:
         width = len(variables)
         return [tuple(map(by_value.exact, row[:width], row[width:])) for row in rows]
 
+    def matches(self, pattern: QuadTemplate) -> list[Quad] | None:
+        """Leave it to a WHERE clause."""
+        return None
+
     def surely_there(self, operation: Modify, candidates: set[Quad]) -> set[Quad]:
         """Tell which of the quads to delete need no check, because the WHERE clause matched them.
 
@@ -136,7 +139,7 @@ class RemoteDataset:
 
     def stored_form(self, quads: set[Quad]) -> set[Quad]:
         """Give names to fresh blank nodes, and write literals as the server gives them back."""
-        named = {quad if self._is_foreign(quad) else skolemise_quad(quad) for quad in quads}
+        named = {skolemise_quad(quad) if is_nameless(quad) and not self._is_foreign(quad) else quad for quad in quads}
         stored = self._dialect.stored_form(named)
         if self._dialect.by_value:
             return stored_spellings(stored, self._dialect.by_value, self._dialect.read_rows, self)
@@ -195,7 +198,7 @@ class RemoteDataset:
 
     def _refuse_blank_nodes(self, quads: Iterable[Quad]) -> None:
         for quad in quads:
-            if quad_has_blank_node(quad):
+            if is_nameless(quad):
                 raise BlankNodeRefused(
                     f"the change needs a blank node of {self._endpoint.query_url}: {quad}",
                     hint="the SPARQL protocol cannot name it (nor one that BNODE() made in a WHERE clause); "

@@ -27,13 +27,22 @@ from evergraph.gate.operations import (
     Modify,
     Move,
     Operation,
+    QuadTemplate,
     Template,
     Where,
 )
+from evergraph.gate.own import OWN
 from evergraph.gate.syntax import NEVER_RUN, Judge, is_sparql
-from evergraph.gate.templates import compares_no_objects, is_matched, read_quads, read_template
+from evergraph.gate.templates import (
+    VARIABLE,
+    as_template,
+    compares_no_objects,
+    is_matched,
+    read_quads,
+    read_template,
+)
 from evergraph.gate.tokens import Kind, Token, tokenize
-from evergraph.terms import DEFAULT_GRAPH, GraphName, NamedNode, Quad
+from evergraph.terms import DEFAULT_GRAPH, GraphName, NamedNode, Quad, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +62,7 @@ def parse_update(text: str, *, base: str | None = None, where: str = "") -> tupl
 
     :raises SyntaxProblem: with line and column, if the text is not SPARQL 1.1 Update.
     """
-    if shortcut := _plain_data(text, base):
+    if shortcut := _plain_data(text, base) or (base is None and _plain_modify(text)):
         return (shortcut,)
     return tuple(_Parser(text, base, where).steps())
 
@@ -95,6 +104,73 @@ def _plain_data(text: str, base: str | None) -> Step | None:
     except (SyntaxError, ValueError):
         return None
     return Step(InsertData(quads) if insert else DeleteData(quads), 1, _line(text, match.start(2)))
+
+
+_NAME = r"(?:[A-Za-z][\w\-]*+)?:\w[\w\-]*+"
+_STRING = rf"\"[^\"\\\r\n]*+\"(?!\")(?:@[A-Za-z]++(?:-[A-Za-z0-9]++)*+|\^\^(?:{_IRI}|{_NAME}))?+"
+_VARIABLE = r"[?$]\w++"
+_RESOURCE = rf"(?:{_IRI}|{_VARIABLE}|{_NAME})"
+_TRIPLES = rf"(?:{_S}|[.;,]|{_RESOURCE}|{_STRING}|a(?![\w\-:]))*+"
+_GAP = rf"(?:{_S}++|(?=[<?$]))"
+_VARIABLES = re.compile(rf"{_IRI}|\"[^\"]*+\"|({_VARIABLE})", re.ASCII)
+_BETWEEN = NamedNode(OWN + "between")
+
+
+def _quads(name: str) -> str:
+    """Write the expression for triples in braces, in a graph or not."""
+    inside = rf"GRAPH{_GAP}(?P<{name}_graph>{_RESOURCE}){_S}*+\{{(?P<{name}_inside>{_TRIPLES})\}}{_S}*+"
+    return rf"\{{(?:(?P<{name}>{_TRIPLES})|{_S}*+{inside})\}}{_S}*+"
+
+
+_PLAIN_MODIFY = re.compile(
+    rf"(?P<prologue>(?:{_S}*+PREFIX{_S}++[A-Za-z]?\w*+:{_S}*+{_IRI})*+){_S}*+(?P<start>)"
+    rf"(?:DELETE{_S}++(?P<short>WHERE{_S}*+)|(?:WITH{_GAP}(?P<with>{_IRI}|{_NAME}){_S}*+)?+(?=DELETE|INSERT)"
+    rf"(?:DELETE{_S}*+{_quads('delete')})?+(?:INSERT{_S}*+{_quads('insert')})?+WHERE{_S}*+)"
+    rf"(?P<pattern>{_quads('where')});?{_S}*+",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def _plain_modify(text: str) -> Step | None:
+    """Read the commonest of the other requests without tokens: one DELETE, INSERT and WHERE, of one graph each.
+
+    They hold nothing but IRIs, names, variables and short strings. What stands between the braces then are triples,
+    which SPARQL and TriG write alike once variables are IRIs. All of them are parsed at once. A text that TriG refuses
+    goes the long way, which finds out whether SPARQL refuses it too.
+    """
+    match = _PLAIN_MODIFY.fullmatch(text)
+    if not match:
+        return None
+    found, graph = match.groupdict(), match["with"]
+    between = f"{{ {_BETWEEN} {_BETWEEN} {graph or _BETWEEN} }}"
+    trig = between.join([_block(found, name, graph) for name in ("delete", "insert", "where")])
+    trig = _VARIABLES.sub(lambda seen: f"<{VARIABLE}{seen[1][1:]}>" if seen[1] else seen[0], trig)
+    try:
+        quads = list(parse(f"{match['prologue']}\n{trig}", format=RdfFormat.TRIG))
+    except (SyntaxError, ValueError):
+        return None
+    first, second = (place for place, quad in enumerate(quads) if quad.subject == _BETWEEN)
+    insert, pattern = as_template(quads[first + 1 : second]), as_template(quads[second + 1 :])
+    delete = pattern if match["short"] else as_template(quads[:first])
+    with_graph = quads[first].object if graph else None
+    assert with_graph is None or isinstance(with_graph, NamedNode)
+    only = pattern[0] if len(pattern) == 1 and _has_different_variables(pattern[0]) else None
+    where = Where(f"{match['prologue']}\n", match["pattern"], with_graph, only=only)
+    matched = bool(delete) and is_matched(delete, pattern)
+    operation = Modify(delete, insert, where, matched, matched and compares_no_objects(pattern))
+    return Step(operation, 1, _line(text, match.start("start")))
+
+
+def _block(found: dict[str, str | None], name: str, graph: str | None) -> str:
+    """Write one of the parts of a request as TriG."""
+    if (inside := found[f"{name}_inside"]) is not None:
+        return f"GRAPH {found[f'{name}_graph']} {{{inside}}}"
+    return f"GRAPH {graph} {{{found[name] or ''}}}" if graph else f"{{{found[name] or ''}}}"
+
+
+def _has_different_variables(quad: QuadTemplate) -> bool:
+    names = [slot.value for slot in quad.slots() if isinstance(slot, Variable)]
+    return len(names) == len(set(names))
 
 
 def _may_be_deep(text: str) -> bool:
@@ -271,7 +347,7 @@ class _Parser:
         with self._strict(first):
             template = read_template(self._prologue, self._tokens[first:end])
         where = Where(self._prologue, self._braced(first, end))
-        matched = is_matched(template, template)
+        matched = bool(template) and is_matched(template, template)
         return Modify(template, (), where, matched, matched and compares_no_objects(template))
 
     def _modify(self) -> Modify:

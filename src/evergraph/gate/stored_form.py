@@ -17,16 +17,15 @@ _STRING_TYPES = frozenset({XSD + "string", "http://www.w3.org/1999/02/22-rdf-syn
 
 def stored_quads(quads: set[Quad]) -> set[Quad]:
     """Write the literals of quads as an Oxigraph store gives them back."""
-    changed = {quad: stored for quad in quads if (stored := _stored_quad(quad)) is not quad}
+    changed: dict[Quad, Quad] = {}
+    for quad in quads:
+        value = quad.object
+        if type(value) is NamedNode or (type(value) is Literal and value.language is not None):
+            continue
+        stored = _stored_term(value)
+        if stored is not value:
+            changed[quad] = Quad(quad.subject, quad.predicate, stored, quad.graph_name)
     return (quads - changed.keys()) | set(changed.values()) if changed else quads
-
-
-def _stored_quad(quad: Quad) -> Quad:
-    value = quad.object
-    if isinstance(value, NamedNode):
-        return quad
-    stored = _stored_term(value)
-    return quad if stored is value else Quad(quad.subject, quad.predicate, stored, quad.graph_name)
 
 
 def _stored_term(term: Term) -> Term:

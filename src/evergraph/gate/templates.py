@@ -3,7 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain, pairwise, repeat
+from operator import attrgetter
+from typing import Any
 
 from pyoxigraph import RdfFormat, parse
 
@@ -21,7 +23,8 @@ from evergraph.terms import (
     Variable,
 )
 
-_VARIABLE = OWN + "variable:"
+VARIABLE = OWN + "variable:"
+"""What IRIs begin with that stand for variables."""
 _ESCAPED = {'"': r"\"", "\r": r"\r", "\n": r"\n"}
 _LEFT_OUT = NamedNode(OWN + "left-out")
 
@@ -101,7 +104,7 @@ def _lone_collections(tokens: Sequence[Token]) -> set[int]:
 
 def _trig(token: Token) -> str:
     if token.kind is Kind.VARIABLE:
-        return f"<{_VARIABLE}{token.text[1:]}> "
+        return f"<{VARIABLE}{token.text[1:]}> "
     if token.kind is Kind.STRING and token.text.startswith(('"""', "'''")):
         # Oxigraph (0.5) does not know long strings inside of triple terms.
         return '"' + re.sub(r'\\.|["\r\n]', lambda found: _ESCAPED.get(found[0], found[0]), token.text[3:-3]) + '"'
@@ -111,15 +114,20 @@ def _trig(token: Token) -> str:
 
 def read_template(prologue: str, tokens: Sequence[Token], *, graph: NamedNode | None = None) -> Template:
     """Parse the tokens between the braces of a template."""
+    return as_template(read_quads(prologue, tokens, graph=graph))
+
+
+def as_template(quads: Iterable[Quad]) -> Template:
+    """Turn quads in which IRIs stand for variables into a template."""
     return tuple(
         QuadTemplate(_slot(quad.subject), _slot(quad.predicate), _slot(quad.object), _slot(quad.graph_name))
-        for quad in read_quads(prologue, tokens, graph=graph)
+        for quad in quads
     )
 
 
 def _slot(term: Term | DefaultGraph) -> Slot:
-    if isinstance(term, NamedNode) and term.value.startswith(_VARIABLE):
-        return Variable(term.value.removeprefix(_VARIABLE))
+    if isinstance(term, NamedNode) and term.value.startswith(VARIABLE):
+        return Variable(term.value.removeprefix(VARIABLE))
     if isinstance(term, Triple):
         return TripleTemplate(_slot(term.subject), _slot(term.predicate), _slot(term.object))
     return term
@@ -155,7 +163,7 @@ def fixed_graphs(prologue: str, tokens: Sequence[Token]) -> frozenset[NamedNode]
     names = [after for token, after in pairwise(tokens) if token.is_word("GRAPH")]
     if any(name.kind is Kind.VARIABLE for name in names):
         return None
-    text = "".join(f"<{_VARIABLE}> <{_VARIABLE}> {name.text} .\n" for name in names)
+    text = "".join(f"<{VARIABLE}> <{VARIABLE}> {name.text} .\n" for name in names)
     named = (quad.object for quad in parse(f"{prologue}\n{text}", format=RdfFormat.TURTLE))
     return frozenset(name for name in named if isinstance(name, NamedNode))
 
@@ -178,8 +186,70 @@ def fill(template: Template, variables: Sequence[str], rows: Iterable[Row]) -> s
     nodes are fresh for each solution and shared within it.
     https://www.w3.org/TR/sparql11-update/#deleteInsert, https://www.w3.org/TR/sparql11-query/#construct
     """
-    makers = [_quad_maker(quad, {name: index for index, name in enumerate(variables)}) for quad in template]
-    return set(_instances(makers, rows))
+    index = {name: place for place, name in enumerate(variables)}
+    rows = rows if isinstance(rows, list) else list(rows)
+    plain: list[QuadTemplate] = []
+    other: list[QuadTemplate] = []
+    for quad in template:
+        (plain if all(type(slot) in _PLAIN for slot in quad.slots()) else other).append(quad)
+    quads = set(_instances([_quad_maker(quad, index) for quad in other], rows)) if other else set()
+    texts: list[str] = []
+    for quad in plain:
+        _fill_plainly(quad, index, rows, quads, texts)
+    if texts:
+        quads.update(parse("".join(texts), format=RdfFormat.N_QUADS, lenient=True))
+    return quads
+
+
+_PLAIN = frozenset({Variable, NamedNode, Literal, DefaultGraph})
+
+
+def _fill_plainly(
+    template: QuadTemplate, index: dict[str, int], rows: Sequence[Row], quads: set[Quad], texts: list[str]
+) -> None:
+    """Instantiate a template without blank nodes. Quads with literals come as texts to be parsed.
+
+    pyoxigraph (0.5) takes eight times as long to make a quad with a literal as one without, and twice as long as for
+    parsing it.
+    """
+    columns = [_column(slot, index, rows) for slot in template.slots()]
+    for subject, predicate, value, graph in zip(*columns, strict=True):
+        if value is None or type(predicate) is not NamedNode or type(subject) not in _NODES:
+            continue
+        kind = type(graph)
+        if kind not in _GRAPHS:
+            continue
+        if type(value) is not Literal:
+            quads.add(Quad(subject, predicate, value, graph))
+        elif kind is DefaultGraph:
+            texts.append(f"{subject} {predicate} {value} .\n")
+        else:
+            texts.append(f"{subject} {predicate} {value} {graph} .\n")
+
+
+def _column(slot: Slot, index: dict[str, int], rows: Sequence[Row]) -> Iterable[Any]:
+    if isinstance(slot, Variable):
+        place = index[slot.value]
+        return [row[place] for row in rows]
+    return repeat(slot, len(rows))
+
+
+def bindings(pattern: QuadTemplate, variables: Sequence[str], matches: Sequence[Quad]) -> list[Row]:
+    """Turn quads that match a pattern of different variables into solutions."""
+    names = {
+        slot.value: name
+        for slot, name in zip(pattern.slots(), ("subject", "predicate", "object", "graph_name"), strict=True)
+        if isinstance(slot, Variable)
+    }
+    columns = [
+        map(attrgetter(names[name]), matches) if name in names else repeat(None, len(matches)) for name in variables
+    ]
+    return list(zip(*columns, strict=True)) if columns else [()] * len(matches)
+
+
+def has_literals(template: Template) -> bool:
+    """Tell whether a template has constants that a store may write in another way."""
+    return any(isinstance(quad.object, Literal | Triple | TripleTemplate) for quad in template)
 
 
 _Fresh = dict[BlankNode, BlankNode]

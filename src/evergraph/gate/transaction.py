@@ -5,7 +5,7 @@ from typing import Protocol
 
 from evergraph.delta import Delta
 from evergraph.gate.extract import Effect
-from evergraph.gate.operations import Modify, Row, Where
+from evergraph.gate.operations import Modify, QuadTemplate, Row, Where
 from evergraph.terms import BlankNode, DefaultGraph, GraphName, NamedNode, Quad
 
 
@@ -17,6 +17,9 @@ class Dataset(Protocol):
 
     def solutions(self, where: Where, variables: tuple[str, ...], unwritten: Effect) -> Iterable[Row]:
         """Evaluate a WHERE clause once, over the dataset with ``unwritten`` applied to it."""
+
+    def matches(self, pattern: QuadTemplate) -> list[Quad] | None:
+        """Look up the quads that match one of different variables; None if that takes a WHERE clause."""
 
     def surely_there(self, operation: Modify, candidates: set[Quad]) -> set[Quad]:
         """Tell which of the quads to delete, in stored form, need no check, because the WHERE clause matched them."""
@@ -51,15 +54,30 @@ class Transaction:
         self._dropped: set[NamedNode | BlankNode] = set()
         self._emptied: set[NamedNode | BlankNode] = set()
         """Graphs that exist until the request is over, if the dataset knows only those that hold anything."""
+        self._staged = False
+        self._first: Effect | None = None
+        """The effect of the first operation, while it is the only one: nobody has asked yet which graphs it touches."""
 
     @property
     def total(self) -> Delta:
         """The exact change of all staged operations together; what cancels does not appear."""
-        return self._written.then(self._unwritten)
+        return self._written.then(self._unwritten) if self._written else self._unwritten
 
     def stage(self, effect: Effect) -> None:
         """Let an effect be seen by what follows."""
-        self._unwritten = self._unwritten.then(effect.delta)
+        self._note_graphs()
+        if self._staged:
+            self._unwritten = self._unwritten.then(effect.delta)
+            self._note_graphs_of(effect)
+        else:
+            self._unwritten, self._first, self._staged = effect.delta, effect, True
+
+    def _note_graphs(self) -> None:
+        if self._first is not None:
+            first, self._first = self._first, None
+            self._note_graphs_of(first)
+
+    def _note_graphs_of(self, effect: Effect) -> None:
         touched = {quad.graph_name for quad in effect.delta.inserted}
         appearing = effect.created | {name for name in touched if not isinstance(name, DefaultGraph)}
         self._created = (self._created - effect.dropped) | appearing
@@ -69,10 +87,11 @@ class Transaction:
 
     def commit(self) -> None:
         """Write what is not written yet."""
-        if effect := self._unwritten_effect():
+        if effect := self._first or self._unwritten_effect():
             self._dataset.write(effect)
 
     def _unwritten_effect(self) -> Effect:
+        self._note_graphs()
         return Effect(self._unwritten, frozenset(self._created), frozenset(self._dropped))
 
     # --- what operations read
@@ -81,11 +100,16 @@ class Transaction:
         """Evaluate a WHERE clause over the staged state."""
         if self._dataset.atomic:
             return self._dataset.solutions(where, variables, self._unwritten_effect())
+        self._note_graphs()
         if self._unwritten:
             unwritten, self._unwritten = self._unwritten, Delta()
             self._written = self._written.then(unwritten)
             self._dataset.write(Effect(unwritten))
         return self._dataset.solutions(where, variables, Effect())
+
+    def matches(self, pattern: QuadTemplate) -> list[Quad] | None:
+        """Look up the quads that match one of different variables; None if that takes a WHERE clause."""
+        return None if self._staged else self._dataset.matches(pattern)
 
     def surely_there(self, operation: Modify, candidates: set[Quad]) -> set[Quad]:
         """Tell which of the quads to delete need no check, because the WHERE clause matched them."""
@@ -106,6 +130,7 @@ class Transaction:
 
     def graph_names(self) -> set[NamedNode | BlankNode]:
         """List the named graphs of the staged state."""
+        self._note_graphs()
         return ((self._dataset.graph_names() | self._emptied) - self._dropped) | self._created
 
     def stored_form(self, quads: set[Quad]) -> set[Quad]:
