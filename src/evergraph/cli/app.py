@@ -14,6 +14,7 @@ from evergraph.cli.explain import explain
 from evergraph.cli.load import load
 from evergraph.cli.log import log
 from evergraph.cli.query import query
+from evergraph.cli.run import run
 from evergraph.cli.watch import watch
 from evergraph.errors import EvergraphError, UsageError
 
@@ -28,6 +29,7 @@ app = typer.Typer(
 app.command()(load)
 app.command()(apply)
 app.command()(watch)
+app.command()(run)
 app.command()(explain)
 app.command()(check)
 app.command()(query)

@@ -1,0 +1,165 @@
+"""Change sources as streams of Spark: requested quads with the number of their change, read by the workers.
+
+Each micro-batch holds whole changes, in order. How many follows from what is there: one at a time as they come in,
+many at a time when there is a backlog, never more than the limits, and a change that is larger than them alone.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from evergraph.engines.spark.rows import QUAD, WEIGHT, row_of
+from evergraph.sources.feeds import ALL, Feed, Limit, Offset, Piece, Settings, open_feed
+from evergraph.terms import Quad
+
+FORMAT = "evergraph"
+SEQUENCE = "sequence"
+REQUESTED = StructType(
+    [
+        *(StructField(name, StringType(), False) for name in QUAD),
+        StructField(SEQUENCE, LongType(), False),
+        StructField(WEIGHT, LongType(), False),
+    ]
+)
+"""The columns of requested quads."""
+
+_ARROW = pa.schema(
+    [
+        pa.field(field.name, _type, False)
+        for field, _type in zip(REQUESTED, [pa.string()] * 4 + [pa.int64()] * 2, strict=True)
+    ]
+)
+_ROWS = 10_000
+_SMALL = 256 * 1024
+"""A batch below so many bytes is read by one task: a second one would cost more than it saves."""
+
+
+def read_changes(
+    spark: SparkSession, path: Path, settings: Settings | None = None, limit: Limit | None = None
+) -> DataFrame:
+    """Return a change source as a streaming DataFrame with the columns of `REQUESTED`."""
+    settings, limit = settings or Settings(), limit or Limit()
+    spark.dataSource.register(ChangeDataSource)
+    return (
+        spark.readStream.format(FORMAT)
+        .option("path", str(path.resolve()))
+        .option("follow", str(settings.follow))
+        .option("settle", str(settings.settle))
+        .option("begun", str(settings.begun))
+        .option("changes", str(limit.changes))
+        .option("bytes", str(limit.bytes))
+        .option("tasks", str(spark.sparkContext.defaultParallelism))
+        .load()
+    )
+
+
+class ChangeDataSource(DataSource):
+    """Any change source of Evergraph."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """Return the columns."""
+        return REQUESTED
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """Return a reader."""
+        return ChangeReader(self.options)
+
+
+class Portion(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        super().__init__(None)
+        self.pieces = tuple(pieces)
+
+
+class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads a feed as Spark asks for it."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._settings = Settings(
+            follow=options["follow"] == "True", settle=float(options["settle"]), begun=int(options["begun"])
+        )
+        self._path = options["path"]
+        self._limit = Limit(int(options["changes"]), int(options["bytes"]))
+        self._tasks = int(options["tasks"])
+        self._opened: Feed | None = None
+
+    @property
+    def _feed(self) -> Feed:
+        if self._opened is None:
+            self._opened = open_feed(self._path, self._settings)
+        return self._opened
+
+    def initialOffset(self) -> Offset:  # noqa: N802
+        """Return the offset before the first change."""
+        return self._feed.start()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """Return the limit of a batch; that on changes has no word in Spark, and holds besides."""
+        return ReadMaxBytes(self._limit.bytes)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """End with what is there now."""
+        self._feed.freeze()
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
+        """Return the end of the next batch."""
+        return self._feed.latest(start, ALL if isinstance(limit, ReadAllAvailable) else self._limit)
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[Portion]:
+        """Share out a batch among tasks."""
+        return [] if start == end else share_out(self._feed.pieces(start, end), self._tasks)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read what one task has to read."""
+        assert isinstance(partition, Portion)
+        for piece in partition.pieces:
+            rows = piece.rows()
+            while chunk := list(islice(rows, _ROWS)):
+                yield record_batch(chunk)
+
+
+def record_batch(rows: Sequence[tuple[int, int, Quad]]) -> pa.RecordBatch:
+    """Write requested rows in Arrow."""
+    texts = [(*row_of(quad), sequence, weight) for sequence, weight, quad in rows]
+    columns = zip(*texts, strict=True)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)], schema=_ARROW
+    )
+
+
+def share_out(pieces: Sequence[Piece], tasks: int) -> list[Portion]:
+    """Divide pieces among tasks, by size; little work is not divided."""
+    sizes = [piece.size for piece in pieces]
+    if sum(sizes) < _SMALL or tasks < 2:
+        return [Portion(pieces)] if pieces else []
+    portions: list[list[Piece]] = [[] for _ in range(min(tasks, len(pieces)))]
+    loads = [0] * len(portions)
+    for size, piece in sorted(zip(sizes, pieces, strict=True), key=lambda pair: -pair[0]):
+        lightest = loads.index(min(loads))
+        portions[lightest].append(piece)
+        loads[lightest] += size
+    return [Portion(portion) for portion in portions]
+
+
+def planned_end(checkpoint: Path, batch: int) -> Offset | None:
+    """Read from a checkpoint where a batch ends; None if the batch was not planned yet."""
+    try:
+        lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
+    except FileNotFoundError:
+        return None
+    found: Offset = json.loads(lines[-1])
+    return found

@@ -1,0 +1,283 @@
+"""What a pipeline is: a source, views, and where their changes go. Read from TOML, and checked before it starts."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeAlias
+
+from evergraph.errors import DataError, SyntaxProblem
+from evergraph.pipeline.document import Document, PipelineInvalid, Table
+from evergraph.sources.feeds import Limit
+from evergraph.sparql.algebra import Construct, Describe, Query
+from evergraph.sparql.parser import parse_query
+from evergraph.terms import NamedNode
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_GRAPHS_ONLY = "rows of a SELECT or ASK query are no triples; write them to a table or as jsonl, or use CONSTRUCT"
+
+
+@dataclass(frozen=True, slots=True)
+class TableSink:
+    """A Delta table of rows with weights."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesetsSink:
+    """A folder of changesets, one for each batch, named by its sequence; it is a change source itself."""
+
+    path: Path
+    compress: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PatchSink:
+    """RDF Patch, one transaction for each batch: a file if the name ends like one, else a folder of files."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLinesSink:
+    """One line for each batch that has an effect, as ``evergraph watch`` prints them."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotSink:
+    """The whole result, sorted, written when the run ends: N-Triples or N-Quads, or a row of JSON a line."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSink:
+    """A SPARQL endpoint that is kept in step. ``graph`` takes the triples of a view, or what is in no named graph."""
+
+    query_url: str
+    update_url: str
+    graph: NamedNode | None = None
+
+
+Sink: TypeAlias = TableSink | ChangesetsSink | PatchSink | JsonLinesSink | SnapshotSink | EndpointSink
+
+KINDS: Mapping[type, str] = MappingProxyType(
+    {
+        TableSink: "table",
+        ChangesetsSink: "changesets",
+        PatchSink: "patch",
+        JsonLinesSink: "jsonl",
+        SnapshotSink: "snapshot",
+        EndpointSink: "endpoint",
+    }
+)
+"""What sinks are called in TOML."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewDefinition:
+    """A query to maintain. ``text`` is the query as it was written."""
+
+    name: str
+    text: str
+    query: Query
+    sinks: tuple[Sink, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A checked definition; all paths are absolute."""
+
+    name: str
+    state: Path
+    changes: Path
+    init: tuple[Path, ...] = ()
+    views: tuple[ViewDefinition, ...] = ()
+    sinks: tuple[Sink, ...] = ()
+    limit: Limit = field(default_factory=Limit)
+    settle: float = 10.0
+    master: str | None = None
+    memory: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+def load_pipeline(path: str | Path) -> Pipeline:
+    """Read and check a definition.
+
+    :raises PipelineInvalid: with file, line, key and what was expected.
+    """
+    document = Document(Path(path))
+    root = document.root
+    pipeline, source, batch, spark = (root.table(key) for key in ("pipeline", "source", "batch", "spark"))
+    found = Pipeline(
+        name=(name := _name(pipeline, "name", Path(path).stem)),
+        state=_path(pipeline, "state", f"{name}.state"),
+        changes=_changes(source),
+        init=tuple(_existing(source, "init", text) for text in source.texts("init")),
+        settle=_positive(source, "settle", 10.0, zero=True),
+        limit=Limit(int(_count(batch, "changes", 1_000)), int(_count(batch, "bytes", 64 * 2**20))),
+        master=spark.get("master", str),
+        memory=spark.get("memory", str),
+        conf={key: str(value) for key, value in (spark.get("conf", dict) or {}).items()},
+        views=tuple(_view(table) for table in root.tables("view")),
+        sinks=tuple(_sink(table, None) for table in root.tables("sink")),
+    )
+    for table in (root, pipeline, source, batch, spark):
+        table.refuse_others()
+    _refuse_doubles(found, document)
+    return found
+
+
+def targets(pipeline: Pipeline) -> Iterator[tuple[ViewDefinition | None, Sink]]:
+    """Iterate over all sinks with their views; None stands for the quads themselves."""
+    for sink in pipeline.sinks:
+        yield None, sink
+    for view in pipeline.views:
+        for sink in view.sinks:
+            yield view, sink
+
+
+def _view(table: Table) -> ViewDefinition:
+    name = _name(table, "name", None)
+    file, inline = table.get("query", str), table.get("text", str)
+    if (file is None) == (inline is None):
+        table.fail(
+            "expected one of 'query' and 'text'", hint="query names a file; text is the query itself, in '''quotes'''"
+        )
+    where, base = str(table.document.path), table.document.path
+    text = inline or ""
+    if file is not None:
+        base = _resolved(table, file)
+        where = str(base)
+        try:
+            text = base.read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            table.fail(f"cannot read {base}: {reason}", "query", hint="paths are relative to the definition")
+    try:
+        query = parse_query(text, base.resolve().as_uri())
+    except SyntaxProblem as error:
+        if file is None:
+            table.fail(f"the query of view '{name}' cannot be parsed: {error.at('text', text).message}", "text")
+        raise error.at(where, text) from None
+    view = ViewDefinition(name, text, query, tuple(_sink(inner, query) for inner in table.tables("sink")))
+    table.refuse_others()
+    return view
+
+
+def _sink(table: Table, query: Query | None) -> Sink:
+    kind = table.require("kind", str, f"one of {', '.join(KINDS.values())}")
+    graphs = query is None or isinstance(query, Construct | Describe)
+    sink: Sink
+    match kind:
+        case "table":
+            sink = TableSink(_path(table, "path"))
+        case "changesets":
+            sink = ChangesetsSink(_path(table, "path"), bool(table.get("compress", bool, True)))
+        case "patch":
+            sink = PatchSink(_path(table, "path"))
+        case "jsonl":
+            if query is None:
+                table.fail("quads have no results as 'watch' prints them", "kind", hint="use 'patch' or 'changesets'")
+            sink = JsonLinesSink(_path(table, "path"))
+        case "snapshot":
+            sink = SnapshotSink(_path(table, "path"))
+        case "endpoint":
+            sink = _endpoint(table)
+        case _:
+            table.unknown(kind, KINDS.values(), f"unknown kind of sink '{kind}'", "kind")
+    if not graphs and kind in ("changesets", "patch", "endpoint"):
+        table.fail(f"'{kind}' takes triples only", "kind", hint=_GRAPHS_ONLY)
+    table.refuse_others()
+    return sink
+
+
+def _endpoint(table: Table) -> EndpointSink:
+    query_url = table.require("query", str, "the address of the query service")
+    update_url = table.get("update", str) or query_url
+    for key, url in (("query", query_url), ("update", update_url)):
+        if not url.startswith(("http://", "https://")):
+            table.fail(f"expected an address that begins with http:// or https://, not '{url}'", key)
+    graph = table.get("graph", str)
+    try:
+        return EndpointSink(query_url, update_url, NamedNode(graph) if graph else None)
+    except ValueError as error:
+        table.fail(f"expected an IRI, not '{graph}': {error}", "graph")
+
+
+def _changes(table: Table) -> Path:
+    text = table.require("changes", str, "the path of a change source")
+    if text == "-":
+        table.fail("a pipeline cannot read standard input", "changes", hint="it must be able to read the changes again")
+    return _existing(table, "changes", text)
+
+
+def _existing(table: Table, key: str, text: str) -> Path:
+    path = _resolved(table, text)
+    if not path.exists():
+        table.fail(f"no such file or folder: {path}", key, hint="paths are relative to the definition")
+    return path
+
+
+def _path(table: Table, key: str, default: str | None = None) -> Path:
+    text = table.get(key, str, default)
+    if text is None:
+        table.fail(f"the key '{key}' is missing: where to write")
+    return _resolved(table, text)
+
+
+def _resolved(table: Table, text: str) -> Path:
+    return (table.document.path.resolve().parent / Path(text).expanduser()).absolute()
+
+
+def _name(table: Table, key: str, default: str | None) -> str:
+    name = table.get(key, str, default)
+    if name is None:
+        table.fail(f"the key '{key}' is missing: what to call it")
+    if not _NAME.fullmatch(name):
+        table.fail(f"'{name}' cannot be a name", key, hint="use letters, digits, '_', '-' and '.'")
+    return name
+
+
+def _count(table: Table, key: str, default: int) -> int:
+    value = table.get(key, int, default)
+    assert value is not None
+    if value < 1:
+        table.fail(f"expected a whole number from 1 on, not {value}", key)
+    return value
+
+
+def _positive(table: Table, key: str, default: float, *, zero: bool = False) -> float:
+    value = table.get(key, float, default)
+    assert value is not None
+    if value < 0 or (not value and not zero):
+        table.fail(f"expected a number of seconds, not {value}", key)
+    return value
+
+
+def _refuse_doubles(pipeline: Pipeline, document: Document) -> None:
+    names: set[str] = set()
+    for place, view in enumerate(pipeline.views):
+        if view.name in names:
+            Table({}, ("view", place), document).fail(f"there are two views '{view.name}'", "name")
+        names.add(view.name)
+    used: dict[Path, str] = {pipeline.state: "pipeline.state", pipeline.changes: "source.changes"}
+    for _, sink in targets(pipeline):
+        if isinstance(sink, EndpointSink):
+            continue
+        for path in used:
+            if sink.path == path or path in sink.path.parents or sink.path in path.parents:
+                raise PipelineInvalid(
+                    f"{document.path}: a sink at {sink.path} collides with {used[path]} at {path}",
+                    hint="give every sink a place of its own",
+                )
+        used[sink.path] = f"the sink of kind {KINDS[type(sink)]}"
+    if not pipeline.views and not pipeline.sinks:
+        raise DataError(
+            f"{document.path}: neither views nor sinks: there is nothing to do",
+            hint="add a [[view]] with a [[view.sink]], or a [[sink]] for the changes themselves",
+        )

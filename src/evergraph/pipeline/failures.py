@@ -1,0 +1,37 @@
+"""Errors that happened in other processes of Spark, told as what they are."""
+
+import re
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from evergraph import errors
+from evergraph.errors import EvergraphError
+
+_OWN = re.compile(
+    r"^\s*(?:\S+: )?evergraph\.[\w.]+\.(?P<kind>\w+): (?P<text>.+?)(?P<hint>\n  hint: .+?)?$", re.MULTILINE
+)
+
+
+class SparkFailed(EvergraphError):
+    """Spark could not do its work, for a reason of its own."""
+
+    condition = "SPARK_FAILED"
+
+
+def told(error: BaseException) -> BaseException:
+    """Return the error of Evergraph that is behind an error of Spark; others are told by their first line."""
+    if not isinstance(error, PySparkException | Py4JError):
+        return error
+    text = str(error)
+    if found := _OWN.search(text):
+        kind = getattr(errors, found["kind"], EvergraphError)
+        hint = (found["hint"] or "").removeprefix("\n  hint: ")
+        plain = issubclass(kind, EvergraphError) and kind.__init__ is EvergraphError.__init__
+        return kind(found["text"], hint=hint) if plain else EvergraphError(found["text"], hint=hint)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    caused = [line for line in lines if line.startswith("Caused by:")]
+    return SparkFailed(
+        f"Spark failed: {(caused[-1:] or lines[:1] or [type(error).__name__])[0][:500]}",
+        hint="what was committed stays; run the pipeline again to go on",
+    )

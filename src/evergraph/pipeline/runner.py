@@ -1,0 +1,319 @@
+"""Running a pipeline: from the source, through exact changes and views, to the sinks, exactly once.
+
+The order makes it so. A batch is read, its exact change is computed against the table of quads, every view's change
+from that, and every sink gets its part, in a way that may be repeated. **Last**, the exact change is appended to the
+table of quads, under the number of the batch: only now it counts. Before that moment, a crash leaves the table as it
+was, so that the same batch computes the same changes again; after it, the batch is known and skipped.
+"""
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from evergraph.engines.spark.engine import SparkEngine
+from evergraph.engines.spark.rows import QUAD, arrow_schema
+from evergraph.engines.spark.stream import planned_end, read_changes
+from evergraph.engines.spark.tables import QuadTable
+from evergraph.pipeline.definition import Pipeline, ViewDefinition, targets
+from evergraph.pipeline.failures import told
+from evergraph.pipeline.outcomes import Outcome, outcome_of
+from evergraph.pipeline.sinks import Flow, Places, SinkWriter, open_sink
+from evergraph.pipeline.state import State
+from evergraph.sources.feeds import Settings, open_feed
+
+_COMPACT_EVERY = 20
+_POLL = "100 milliseconds"
+_MOST_THREADS = 4
+
+Report = Callable[[dict[str, object]], None]
+
+
+@dataclass(slots=True)
+class Target:
+    """A sink in use; ``view`` is None for the quads."""
+
+    view: str | None
+    writer: SinkWriter
+    key: str = ""
+
+
+@dataclass(slots=True)
+class Clock:
+    """How long the parts of a batch took, in seconds."""
+
+    begin: float = field(default_factory=time.perf_counter)
+    parts: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """Measure a part."""
+        start = time.perf_counter()
+        yield
+        self.parts[name] = round(self.parts.get(name, 0.0) + time.perf_counter() - start, 4)
+
+    def seconds(self) -> float:
+        """Tell how long all of it took."""
+        return round(time.perf_counter() - self.begin, 4)
+
+
+class Stopped(Exception):
+    """The run is to end; a batch that was about to begin is left for the next run."""
+
+
+class Runner:
+    """One run of a pipeline.
+
+    :param extra: sinks that only this run has.
+    :param report: is told about every batch after it was committed.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        spark: SparkSession,
+        report: Report,
+        *,
+        follow: bool = False,
+        extra: tuple[Target, ...] = (),
+    ) -> None:
+        self._pipeline = pipeline
+        self._spark = spark
+        self._report = report
+        self._follow = follow
+        self._failure: BaseException | None = None
+        self._stopping = threading.Event()
+        self._busy = threading.Lock()
+        self._resources = ExitStack()
+        try:
+            open_feed(pipeline.changes)  # what is wrong with it is told before Spark begins
+            self._state = State(pipeline)
+            self._resources.callback(self._state.close)
+            self._table = self._open_table()
+            self._engine = self._open_engine()
+            self._targets = [*self._open_targets(), *extra]
+        except BaseException:
+            self._resources.close()
+            raise
+
+    def run(self) -> None:
+        """Bring everything up to date; following a source, go on until `stop`."""
+        try:
+            self._begin_sinks()
+            query = self._start()
+            try:
+                while not self._stopping.is_set() and not query.awaitTermination(1):
+                    pass
+            except PySparkException:
+                self._raise_failure()
+                raise
+            finally:
+                with self._busy:
+                    query.stop()
+            self._raise_failure()
+            for target in self._targets:
+                target.writer.finish()
+        except (PySparkException, Py4JError) as error:
+            raise told(error) from None
+        finally:
+            self._resources.close()
+
+    def stop(self) -> None:
+        """End after the batch at hand; may be called from anywhere, signal handlers included."""
+        self._stopping.set()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None and not isinstance(self._failure, Stopped):
+            raise self._failure
+
+    # --- opening
+
+    def _open_table(self) -> QuadTable:
+        """Open the table of quads; make it, and load what there is at first, unless that has been done before."""
+        path, name = self._state.quads, self._pipeline.name
+        if QuadTable.exists(path):
+            table = QuadTable(path)
+            if table.committed(name) is not None:
+                return table
+        shutil.rmtree(path, ignore_errors=True)  # nothing of it counts before batch 0 does
+        shutil.rmtree(self._state.checkpoint, ignore_errors=True)
+        table = QuadTable.make(path)
+        if self._pipeline.init:
+            table.load(self._spark, self._pipeline.init)
+        table.append(arrow_schema(QUAD).empty_table(), app=name, batch=0)
+        return table
+
+    def _open_engine(self) -> SparkEngine:
+        queries = {view.name: view.query for view in self._pipeline.views}
+        engine = SparkEngine(self._spark, self._table, queries)
+        for name, view in list(engine.views.items()):
+            engine.views[name] = replace(view, environment=self._state.environment(name))
+        return engine
+
+    def _open_targets(self) -> Iterator[Target]:
+        keys = set()
+        for view, sink in targets(self._pipeline):
+            key = self._state.key(view, sink)
+            keys.add(key)
+            places = Places(self._state.ledger(key), self._state.staging, f"{self._pipeline.name}:{key}")
+            writer = open_sink(sink, self._flow(view), places, self._spark)
+            self._resources.callback(writer.close)
+            yield Target(view.name if view else None, writer, key)
+        self._state.forget_sinks(keys)
+
+    def _flow(self, view: ViewDefinition | None) -> Flow:
+        if view is None:
+            return Flow(None, QUAD, (), lambda: self._result(None))
+        known = self._engine.views[view.name]
+        return Flow(view.query, known.columns, known.variables, lambda: self._result(view.name))
+
+    def _result(self, view: str | None) -> Outcome:
+        """Compute all that a view holds now."""
+        if view is None:
+            return outcome_of(self._table.read(self._spark), QUAD)
+        return outcome_of(self._engine.initial(view), self._engine.views[view].columns)
+
+    # --- the beginning of sinks
+
+    def _begin_sinks(self) -> None:
+        """Give every sink that is not ready yet all that there is now, as if it came with the last batch."""
+        new = [target for target in self._targets if self._state.sink_state(target.key) != "ready" or not target.key]
+        if not new:
+            return
+        clock = Clock()
+        batch = self._table.committed(self._pipeline.name) or 0
+        end = planned_end(self._state.checkpoint, batch - 1) if batch else None
+        sequence = int(end["sequence"]) if end else 0
+        views: dict[str, object] = {}
+        quads = 0
+        for view in dict.fromkeys(target.view for target in new):
+            with self._engine.batch(), clock.part("views"):
+                outcome = self._result(view)
+                for target in new:
+                    if target.view == view:
+                        self._begin_sink(target, outcome, batch, sequence)
+                outcome.close()
+            if view is not None:
+                views[view] = _counts(outcome)
+        if not batch:
+            files = self._table.snapshot()
+            quads = files.base_rows + files.tail_rows
+        self._tell(batch, sequence, 0, quads, 0, views, clock)
+
+    def _begin_sink(self, target: Target, outcome: Outcome, batch: int, sequence: int) -> None:
+        if target.key and not self._state.sink_state(target.key):
+            target.writer.check()
+            self._state.note_sink(target.key, "begun")
+        target.writer.begin()
+        target.writer.write(outcome, batch, sequence)
+        if target.key:
+            self._state.note_sink(target.key, "ready")
+
+    # --- batches
+
+    def _start(self) -> StreamingQuery:
+        committed = self._table.committed(self._pipeline.name) or 0
+        settings = Settings(follow=self._follow, settle=self._pipeline.settle, begun=self._state.begun(committed))
+        stream = read_changes(self._spark, self._pipeline.changes, settings, self._pipeline.limit)
+        writer = stream.writeStream.foreachBatch(self._take).option(
+            "checkpointLocation", self._state.checkpoint.as_uri()
+        )
+        trigger: dict[str, Any] = {"processingTime": _POLL} if self._follow else {"availableNow": True}
+        return writer.trigger(**trigger).start()
+
+    def _take(self, requested: DataFrame, place: int) -> None:
+        """Take one batch of the stream. That it returns tells Spark that the batch is done."""
+        with self._busy:
+            try:
+                if self._stopping.is_set():
+                    raise Stopped
+                self._process(requested, place + 1)
+            except BaseException as error:
+                self._failure = told(error)
+                raise
+
+    def _process(self, requested: DataFrame, batch: int) -> None:
+        """Process a batch; numbers count from 1, because 0 is what was there at first."""
+        name = self._pipeline.name
+        committed = self._table.committed(name) or 0
+        if committed >= batch:
+            return
+        end, start = planned_end(self._state.checkpoint, batch - 1), planned_end(self._state.checkpoint, batch - 2)
+        assert end is not None
+        sequence = int(end["sequence"])
+        changes = sequence - (int(start["sequence"]) if start else 0)
+        clock = Clock()
+        with self._engine.batch(), ExitStack() as outcomes:
+            with clock.part("exact"):
+                delta = self._engine.exact(requested)
+                exact = outcome_of(delta, QUAD)
+                outcomes.callback(exact.close)
+            with clock.part("views"):
+                found = self._outcomes(delta) if exact else {}
+                for outcome in found.values():
+                    outcomes.callback(outcome.close)
+            with clock.part("sinks"):
+                if exact:
+                    self._state.note_begun(batch, sequence)
+                    self._write(exact, found, batch, sequence)
+            with clock.part("commit"):
+                self._table.append(exact.data, app=name, batch=batch)
+            views: dict[str, object] = {view: _counts(outcome) for view, outcome in found.items() if outcome}
+        self._compact(batch, clock)
+        self._tell(batch, sequence, changes, exact.added, exact.removed, views, clock)
+
+    def _outcomes(self, delta: DataFrame) -> dict[str, Outcome]:
+        frames = self._engine.deltas(delta)
+        columns = {name: self._engine.views[name].columns for name in frames}
+        if len(frames) < 2:
+            return {name: outcome_of(frame, columns[name]) for name, frame in frames.items()}
+        with ThreadPoolExecutor(min(_MOST_THREADS, len(frames))) as pool:
+            jobs = {name: pool.submit(outcome_of, frame, columns[name]) for name, frame in frames.items()}
+            return {name: job.result() for name, job in jobs.items()}
+
+    def _write(self, exact: Outcome, found: dict[str, Outcome], batch: int, sequence: int) -> None:
+        for target in self._targets:
+            outcome = exact if target.view is None else found[target.view]
+            if outcome:
+                target.writer.write(outcome, batch, sequence)
+
+    def _compact(self, batch: int, clock: Clock) -> None:
+        if batch % _COMPACT_EVERY == 0 and self._table.should_compact():
+            with clock.part("compaction"):
+                self._table.compact(self._spark)
+
+    def _tell(
+        self,
+        batch: int,
+        sequence: int,
+        changes: int,
+        inserted: int,
+        deleted: int,
+        views: dict[str, object],
+        clock: Clock,
+    ) -> None:
+        self._report(
+            {
+                "batch": batch,
+                "sequence": sequence,
+                "changes": changes,
+                "inserted": inserted,
+                "deleted": deleted,
+                "views": views,
+                "seconds": clock.seconds(),
+                "parts": clock.parts,
+            }
+        )
+
+
+def _counts(outcome: Outcome) -> dict[str, int]:
+    return {"added": outcome.added, "removed": outcome.removed}
