@@ -293,6 +293,32 @@ def test_explain(run: Run) -> None:
     assert document["patterns"][0]["class"] == "connected variables"
 
 
+GROUPS = "SELECT ?o (COUNT(*) AS ?n) { ?s <urn:p> ?o } GROUP BY ?o"
+
+
+def many_quads(count: int) -> str:
+    return "".join(f"<urn:s{number}> <urn:p> <urn:o{number % 7}> .\n" for number in range(count))
+
+
+def test_explain_with_data(run: Run) -> None:
+    explained = run("explain", "q.rq", "--init", "d.nt", q_rq=GROUPS, d_nt=many_quads(500))
+    assert "  now: 21 entries, the result included" in explained.out
+    assert "\nLarge changes\n  100 changes: " in explained.out
+    document = json.loads(run("explain", "q.rq", "--init", "d.nt", "--json").out)
+    assert document["entries"] == 21
+    assert document["large_changes"][-1]["changes"] == 1_000_000
+    nothing = run("explain", "q.rq", "--init", "d.nt", d_nt="<urn:s> <urn:other> <urn:o> .\n")
+    assert "Large changes" not in nothing.out
+
+
+def test_watch_tells_decisions(run: Run) -> None:
+    files = {"q_rq": GROUPS, "d_nt": many_quads(500)}
+    watched = run("watch", "q.rq", "--init", "d.nt", "--changes", "history.rdfp", "--decisions", **files)
+    assert watched.err.startswith("batch 1: 500 matches of 500 changes; incremental ")
+    assert len(watched.err.splitlines()) == 1
+    assert not run("watch", "q.rq", "--init", "d.nt", "--changes", "history.rdfp").err
+
+
 def test_every_command_has_help_with_an_example() -> None:
     for command in ("watch", "check", "explain"):
         shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"})

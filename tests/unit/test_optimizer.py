@@ -116,6 +116,46 @@ def test_both_ways_are_chosen_and_recorded() -> None:
     assert "matches of 1,700 changes" in str(decisions[-1])
 
 
+def shared_costs(way: Way | None, deltas: list[Delta]) -> tuple[list[int], list[View]]:
+    """Return what each change costs for queries that differ in a constant, all but the first of which share a plan."""
+    clock = Counter()
+    engine = LocalEngine(optimizer=Optimizer(clock=clock, force=lambda: way))
+    text = "SELECT ?s ?k ?a {{ ?s :city :city{} ; :knows ?k OPTIONAL {{ ?k :age ?a }} }}"
+    views = [engine.register(PREFIX + text.format(number)) for number in range(20)]
+    spent = []
+    for delta in deltas:
+        begin = clock.now
+        with clock.running():
+            engine.apply(delta)
+        spent.append(clock.now - begin)
+    return spent, views
+
+
+def test_views_that_share_a_plan_go_both_ways() -> None:
+    deltas = history(300, (64, 300, 1700, 64))
+    ways: tuple[Way | None, ...] = ("incremental", "direct", None)
+    incremental, direct, free = (shared_costs(way, deltas) for way in ways)
+    for one, two, three in zip(incremental[1], direct[1], free[1], strict=True):
+        assert one.result() == two.result() == three.result()
+        assert one.result()
+    assert {one.chosen for one in direct[1][1].decisions()} == {"direct"}
+    assert [one.chosen for one in free[1][1].decisions()[-2:]] == ["incremental", "incremental"]
+    assert "direct" in {one.chosen for one in free[1][1].decisions()}
+    better = [min(pair) for pair in zip(incremental[0], direct[0], strict=True)]
+    assert sum(free[0]) <= 1.25 * sum(better)
+
+
+def test_what_would_be_chosen_is_told() -> None:
+    _, view = costs(QUERIES["group"], None, history(300, (64,)))
+    forecasts = view.forecasts()
+    assert [one.changes for one in forecasts] == [100, 1_000, 10_000, 100_000, 1_000_000]
+    assert forecasts[0].chosen == "incremental"
+    assert "direct" in {one.chosen for one in forecasts}
+    assert forecasts[0].direct < forecasts[-1].direct
+    assert str(forecasts[0]).startswith("100 changes: incremental (incremental ")
+    assert not LocalEngine().register(PREFIX + QUERIES["star"]).forecasts()
+
+
 def test_few_changes_are_not_deliberated() -> None:
     _, view = costs(QUERIES["star"], "direct", history(300, (1, 10, 63)))
     assert len(view.decisions()) == 1

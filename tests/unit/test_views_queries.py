@@ -41,6 +41,21 @@ def db() -> eg.Database:
     return eg.open()
 
 
+# --- decisions
+
+
+def test_decisions_are_told(db: eg.Database) -> None:
+    view = db.watch("SELECT ?o (COUNT(*) AS ?n) { ?s <urn:p> ?o } GROUP BY ?o")
+    assert view.decisions() == []
+    assert "Decisions so far" not in view.explain()
+    for start in range(0, 900, 100):
+        db.update(insert(" . ".join(f"<urn:s{start + number}> <urn:p> {number % 3}" for number in range(100))))
+    assert [one.batch for one in view.decisions()] == list(range(1, 10))
+    assert {one.changes for one in view.decisions()} == {100}
+    text = view.explain()
+    assert text.count("matches of 100 changes") == 5
+
+
 # --- steps
 
 

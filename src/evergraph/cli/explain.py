@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -9,8 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from evergraph.cli.inputs import read_text
-from evergraph.cli.watch import QueryFile, parse
+from evergraph.cli.watch import Init, QueryFile, initial_data, parse
 from evergraph.engines.local.engine import LocalEngine
+from evergraph.engines.local.forecasts import measure
+from evergraph.engines.local.optimizer import Forecast
 from evergraph.errors import UnsupportedQuery
 from evergraph.plan import report
 from evergraph.plan.explain import Explanation
@@ -20,24 +23,38 @@ from evergraph.plan.notation import Notation, prefixes
 
 def explain(
     query: QueryFile,
+    init: Init = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show how a standing query would be maintained; nothing is run.
+    """Show how a standing query would be maintained.
 
     Tells the class of its graph patterns and their decomposition, the delta plan with the law and the state of each
-    operator, what is re-run in part and why, or why the query is refused.
+    operator, what is re-run in part and why, or why the query is refused. Nothing is run, unless there are data to
+    begin with: then also the state that they need, and which way large changes would go, by what some of them cost.
 
     **Examples**
 
     `evergraph explain people.rq`
 
+    `evergraph explain people.rq --init dump.nt.gz`
+
     `evergraph explain people.rq --json | jq .rerun`
     """
-    explanation = explain_text(query, read_text(query))
+    source = read_text(query)
+    explanation = explain_text(query, source)
+    entries, forecasts = None, list[Forecast]()
+    if init and explanation.refused is None:
+        view, forecasts = measure(parse(query, source), initial_data(init).added)
+        if view.failed is not None:
+            raise view.failed
+        entries = view.size()
     if as_json:
-        sys.stdout.write(json.dumps(report.to_json(explanation), ensure_ascii=False, indent=2) + "\n")
+        document = report.to_json(explanation)
+        if entries is not None:
+            document |= {"entries": entries, "large_changes": [asdict(one) for one in forecasts]}
+        sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
         return
-    text = report.text(explanation)
+    text = report.text(explanation, entries=entries, forecasts=forecasts)
     console = Console()
     if console.is_terminal:
         console.print(styled(text), soft_wrap=True, end="")

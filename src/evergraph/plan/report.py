@@ -1,23 +1,46 @@
 """Explanations as text for people, and as JSON for programs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from evergraph.plan.continuous import Part, PatternClass
 from evergraph.plan.explain import Explanation, GraphPattern
 from evergraph.plan.notation import Notation
 from evergraph.plan.operations import Operation
 
-HEADINGS = ("Graph patterns", "Delta plan", "Expected state", "Re-run in part", "Refused", "Notes")
+HEADINGS = (
+    "Graph patterns",
+    "Delta plan",
+    "Expected state",
+    "Re-run in part",
+    "Large changes",
+    "Decisions so far",
+    "Refused",
+    "Notes",
+)
 
 
-def text(explanation: Explanation, *, entries: int | None = None) -> str:
-    """Write an explanation, in sections with a heading each; ``entries`` is the size of the present state, if known."""
+def text(
+    explanation: Explanation,
+    *,
+    entries: int | None = None,
+    forecasts: Sequence[object] = (),
+    decisions: Sequence[object] = (),
+) -> str:
+    """Write an explanation, in sections with a heading each.
+
+    ``entries`` is the size of the present state, if known; ``forecasts`` say what an engine would do with large
+    changes, ``decisions`` what it has done with the last ones.
+    """
     columns = "".join(f" ?{name}" for name in explanation.columns)
     sections = [[explanation.form + columns], _patterns(explanation)]
     if explanation.plan is not None:
         sections.append(["Delta plan", *_tree(explanation.plan)])
         sections.append(["Expected state", *_state(explanation.plan, entries)])
         sections.append(["Re-run in part", *_reruns(explanation.plan)])
+    if forecasts:
+        sections.append(["Large changes", *(f"  {one}" for one in forecasts)])
+    if decisions:
+        sections.append(["Decisions so far", *(f"  {one}" for one in decisions)])
     if explanation.refused is not None:
         hint = [f"  way out: {explanation.refused.hint}"] if explanation.refused.hint else []
         sections.append(["Refused", f"  {explanation.refused.message}", *hint])

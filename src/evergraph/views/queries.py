@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from threading import Condition
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from evergraph.delta import Bag
+from evergraph.engines.local.optimizer import Decision, Forecast
 from evergraph.errors import EvergraphError
 from evergraph.plan import report
 from evergraph.plan.explain import explain
@@ -18,6 +19,9 @@ from evergraph.sparql.dataset import Dataset
 from evergraph.sparql.expressions import Environment, Row
 from evergraph.sparql.results import Solutions, evaluate_query, json_boolean, json_solutions
 from evergraph.terms import XSD, Literal, NamedNode, Variable, term_text
+
+SHOWN = 5
+"""How many of the last decisions an explanation shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,17 @@ class Maintained(Protocol):
 
     def size(self) -> int:
         """Count the entries of state."""
+
+
+@runtime_checkable
+class Deciding(Protocol):
+    """A maintained result for which an engine chooses between ways to take in a change."""
+
+    def decisions(self) -> list[Decision]:
+        """List the last choices."""
+
+    def forecasts(self) -> list[Forecast]:
+        """Say what would be chosen for changes of several sizes."""
 
 
 class StandingQuery:
@@ -91,10 +106,21 @@ class StandingQuery:
             return self._maintained.result()
 
     def explain(self) -> str:
-        """Tell how the query is maintained, what is re-run, and how much state there is now."""
+        """Tell how the query is maintained, what is re-run, how much state there is now, and how large changes go."""
         with self._guard:
             entries = self._maintained.size()
-        return report.text(explain(self.query, self._maintained.plan, Notation(self._prefixes)), entries=entries)
+            forecasts = self._maintained.forecasts() if isinstance(self._maintained, Deciding) else []
+        return report.text(
+            explain(self.query, self._maintained.plan, Notation(self._prefixes)),
+            entries=entries,
+            forecasts=forecasts,
+            decisions=self.decisions()[-SHOWN:],
+        )
+
+    def decisions(self) -> list[Decision]:
+        """List the last choices between the incremental and the direct way, one for each large change."""
+        with self._guard:
+            return self._maintained.decisions() if isinstance(self._maintained, Deciding) else []
 
     def changes(self, *, wait: bool = False, timeout: float | None = None) -> Iterator[Step]:
         """Give the steps that have not been read yet, the first being what was there at registration, if anything was.

@@ -9,6 +9,7 @@ from typing import Protocol
 from evergraph.delta import Bag, Request
 from evergraph.engines.local.continuous import ContinuousPattern
 from evergraph.engines.local.engine import LocalEngine
+from evergraph.engines.local.optimizer import Decision
 from evergraph.sparql.algebra import BGP, Project, Query, Select
 from evergraph.sparql.expressions import Environment, Row
 from evergraph.terms import Variable
@@ -28,6 +29,9 @@ class Follower(Protocol):
 
     def entries(self) -> int:
         """Count the entries of state."""
+
+    def decisions(self) -> list[Decision]:
+        """List the last choices between the incremental and the direct way, one for each large change."""
 
 
 def follow(query: Query, *, limit: int | None = None) -> Follower:
@@ -61,6 +65,10 @@ class PatternFollower:
         """Count the entries of state."""
         return self._pattern.state().entries
 
+    def decisions(self) -> list[Decision]:
+        """Nothing: every change is taken in incrementally."""
+        return []
+
     def _projected(self, rows: Bag[Row]) -> Bag[Row]:
         return Bag.weighted(
             (tuple(None if slot is None else row[slot] for slot in self._slots), weight) for row, weight in rows.items()
@@ -90,3 +98,7 @@ class EngineFollower:
     def entries(self) -> int:
         """Count the entries of state, quads included."""
         return self._engine.size() + self._view.size()
+
+    def decisions(self) -> list[Decision]:
+        """List the last choices for large changes."""
+        return self._view.decisions()

@@ -21,7 +21,7 @@ from evergraph.engines.local.operators import (
 )
 from evergraph.engines.local.optimizer import Costs
 from evergraph.engines.local.paths import PathOperator
-from evergraph.engines.local.relations import EVERYTHING
+from evergraph.engines.local.relations import EVERYTHING, Cover, Relation
 from evergraph.engines.local.rows import key_picker, merger, picker
 from evergraph.engines.local.slices import Descending, OrderKey, SliceOperator
 from evergraph.engines.local.store import Store, Subscription
@@ -57,9 +57,14 @@ class Workshop:
         self.touch: Callable[[], None] = lambda: None
 
     @property
-    def subscriptions(self) -> Iterator[Subscription]:
+    def listening(self) -> Iterator[Subscription]:
         """What all leaves have subscribed to."""
-        return (one for leaf in self.leaves for one in leaf.subscriptions)
+        return (one for leaf in self.leaves for one in leaf.listening)
+
+    @property
+    def scans(self) -> Iterator[tuple[Relation, Cover]]:
+        """What all leaves read when they are loaded."""
+        return (one for leaf in self.leaves for one in leaf.scans)
 
     def circuit(self, plan: Plan, touch: Callable[[], None]) -> "PlanCircuit":
         """Set a plan to work on what is in the store now."""
@@ -128,7 +133,7 @@ class PlanCircuit:
         self.workshop.leaves[leaf] = None
         leaf.limit = self.workshop.budget.limit
         leaf.top = self.top
-        leaf.owner = self.workshop if self.workshop.parameters is None else None
+        leaf.owner = self.workshop
         return leaf
 
     def build(self, plan: Plan) -> Operator:

@@ -1,6 +1,6 @@
 """The local engine: standing queries in one process."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from evergraph.delta import Delta, Request
@@ -8,7 +8,7 @@ from evergraph.engines.local.build import PlanCircuit, Workshop
 from evergraph.engines.local.dictionary import ZSet
 from evergraph.engines.local.forms import AskOperator, DescribeOperator, TemplateOperator, described_triples
 from evergraph.engines.local.operators import Budget, DistinctOperator
-from evergraph.engines.local.optimizer import Optimizer
+from evergraph.engines.local.optimizer import Batch, Optimizer
 from evergraph.engines.local.pauses import MANY, loading, sweep
 from evergraph.engines.local.shared import Template
 from evergraph.engines.local.sharing import Sharing
@@ -148,17 +148,9 @@ class LocalEngine:
     def _apply_batch(self, delta: Delta) -> list[ViewChange]:
         batch = self._optimizer.begin(self._store)
         batch.feed(delta)
-        clock = self._optimizer.clock
-
-        def refresh(view: View) -> ZSet:
-            workshop, begin = view.circuit.workshop, clock()
-            changed = _recompute(view) if batch.is_direct(workshop) else view.refresh()
-            batch.record(workshop, clock() - begin)
-            return changed
-
         for owner in batch.directs():
             owner.touch()
-        changes = self._refresh(refresh)
+        changes = self._refresh(batch)
         batch.finish()
         return changes
 
@@ -174,7 +166,7 @@ class LocalEngine:
             deleted=frozenset(quad for quad in request.removed - request.added if find(quad)),
         )
 
-    def _refresh(self, refresh: Callable[[View], ZSet] | None = None) -> list[ViewChange]:
+    def _refresh(self, batch: Batch | None = None) -> list[ViewChange]:
         """Bring up to date what the change concerns."""
         touched, dirty = self._touched, self._dirty
         for leaf in touched:
@@ -188,15 +180,19 @@ class LocalEngine:
         concerned = list(dirty)
         dirty.clear()
         for view in concerned:
-            if isinstance(view, Template):
-                changes += self._shared(view)
-            else:
-                changes += self._one(view, refresh)
+            if batch is None:
+                changes += self._shared(view) if isinstance(view, Template) else self._one(view)
+                continue
+            owner = view.circuit.workshop
+            direct = batch.is_direct(owner)
+            begin = batch.clock()
+            changes += self._shared(view, direct) if isinstance(view, Template) else self._one(view, direct)
+            batch.record(owner, batch.clock() - begin)
         return changes
 
-    def _one(self, view: View, refresh: Callable[[View], ZSet] | None = None) -> list[ViewChange]:
+    def _one(self, view: View, direct: bool = False) -> list[ViewChange]:
         try:
-            delta = view.refresh() if refresh is None else refresh(view)
+            delta = _recompute(view) if direct else view.refresh()
         except EvergraphError as error:
             view.fail(error)
             return []
@@ -211,9 +207,9 @@ class LocalEngine:
             sweep()
         return [ViewChange((view, delta))]
 
-    def _shared(self, template: Template) -> list[ViewChange]:
+    def _shared(self, template: Template, direct: bool = False) -> list[ViewChange]:
         try:
-            return template.refresh()
+            return template.recompute() if direct else template.refresh()
         except EvergraphError as error:
             template.fail(error)
         except _FAULTS as error:

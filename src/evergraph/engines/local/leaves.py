@@ -2,8 +2,9 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from evergraph.engines.local.bgp_source import PatternShape, Shape, delta_code, full_code
@@ -31,6 +32,16 @@ class QuadLeaf:
         """How many rows may wait."""
         self.subscriptions: list[Subscription] = []
         self._indexes: list[tuple[Relation, str]] = []
+
+    @property
+    def listening(self) -> Iterable[Subscription]:
+        """All that it has subscribed to."""
+        return self.subscriptions
+
+    @property
+    def scans(self) -> Iterable[tuple[Relation, Cover]]:
+        """What it reads when it is loaded."""
+        return [(one.relation, one.cover) for one in self.subscriptions]
 
     def pull(self) -> ZSet:
         """Hand over what has changed since the last time."""
@@ -128,6 +139,27 @@ class BGPLeaf(QuadLeaf):
             if not one.wanted[cover]:
                 del one.wanted[cover]
                 self.store.cancel(Subscription(one.relation, cover, one.entry))
+
+    @property
+    def listening(self) -> Iterable[Subscription]:
+        """All that it has subscribed to, for all values of its parameters."""
+        return chain(
+            self.subscriptions,
+            (Subscription(one.relation, cover, one.entry) for one in self._open for cover in one.wanted),
+        )
+
+    @property
+    def scans(self) -> Iterable[tuple[Relation, Cover]]:
+        """What it reads when it is loaded: with parameters, about all that is there of a relation."""
+        return chain(super().scans, ((one.relation, EVERYTHING) for one in self._open))
+
+    def succeed(self, other: "BGPLeaf") -> None:
+        """Take over what another leaf of the same pattern wants."""
+        for mine, theirs in zip(self._open, other._open, strict=True):
+            entries = mine.relation.entries
+            for cover in theirs.wanted:
+                entries[cover][entries[cover].index(theirs.entry)] = mine.entry
+            mine.wanted, theirs.wanted = theirs.wanted, Counter()
 
     def close(self) -> None:
         """Give back what the leaf has of the store."""

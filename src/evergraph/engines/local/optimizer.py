@@ -21,11 +21,14 @@ from time import perf_counter_ns
 from typing import Any, Literal, Protocol, TypeAlias
 
 from evergraph.delta import Delta
-from evergraph.engines.local.relations import EVERYTHING, Entry, Relation
+from evergraph.engines.local.relations import EVERYTHING, Cover, Entry, Relation
 from evergraph.engines.local.store import Store, Subscription
 from evergraph.terms import Quad
 
 Way: TypeAlias = Literal["incremental", "direct"]
+
+SMALLEST = 64
+"""Batches of fewer changes are always taken in incrementally."""
 
 _FIXED = 200.0
 """What it costs to set a plan to work, in µs, whatever the data."""
@@ -42,8 +45,13 @@ class Owner(Protocol):
     costs: "Costs"
 
     @property
-    def subscriptions(self) -> Iterable[Subscription]:
+    def listening(self) -> Iterable[Subscription]:
         """What all of its leaves have subscribed to."""
+        ...
+
+    @property
+    def scans(self) -> Iterable[tuple[Relation, Cover]]:
+        """What a direct evaluation reads."""
         ...
 
     def size(self) -> int:
@@ -76,6 +84,24 @@ class Decision:
             f"incremental {self.estimated_incremental:,.0f} µs, direct {self.estimated_direct:,.0f} µs: "
             f"{self.chosen}, took {self.measured:,.0f} µs"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a batch of some size would cost, in µs, and the way that would be chosen, as far as is known now."""
+
+    changes: int
+    incremental: float
+    direct: float
+    chosen: Way
+
+    def __str__(self) -> str:
+        costs = f"incremental {self.incremental:,.0f} µs, direct {self.direct:,.0f} µs"
+        return f"{self.changes:,} changes: {self.chosen} ({costs})"
+
+
+SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
+"""The sizes of batches that forecasts are made for."""
 
 
 class Line:
@@ -132,7 +158,7 @@ class Optimizer:
     def __init__(
         self,
         *,
-        smallest: int = 64,
+        smallest: int = SMALLEST,
         sample: int = 16,
         clock: Callable[[], int] = perf_counter_ns,
         force: Callable[[], Way | None] = lambda: None,
@@ -168,7 +194,7 @@ class _Meter:
 
     def quads(self, *, exact: bool) -> int:
         """Count the quads that a direct evaluation reads; if not exact, at least what is quickly counted."""
-        return sum(_reach(one.relation, one.cover, exact) for one in self.owner.subscriptions)
+        return sum(_reach(relation, cover, exact) for relation, cover in self.owner.scans)
 
     def direct_price(self, growth: float, *, exact: bool) -> float:
         """Estimate a direct evaluation, in µs, after some more quads have come or gone.
@@ -214,6 +240,7 @@ class Batch:
 
     def __init__(self, optimizer: Optimizer, store: Store, number: int) -> None:
         self._optimizer = optimizer
+        self.clock = optimizer.clock
         self._store = store
         self._number = number
         self._meters: dict[Owner, _Meter] = {}
@@ -318,7 +345,7 @@ class Batch:
                 switched.append(meter)
         touched: dict[int, list[Entry]] = {}
         for meter in switched:
-            for one in meter.owner.subscriptions:
+            for one in meter.owner.listening:
                 if one.entry is not None:
                     entries = one.relation.entries[one.cover]
                     touched[id(entries)] = entries
@@ -373,6 +400,25 @@ class Batch:
         """Take in that nothing was left to do for the other views that changes matched."""
         for owner in [owner for owner, meter in self._meters.items() if not meter.switched]:
             self.record(owner, 0)
+
+
+def forecast(owner: Owner, smallest: int) -> list[Forecast]:
+    """Say which way batches of several sizes would go, if they were like the last one; nothing if there was none."""
+    costs = owner.costs
+    if costs.run is None:
+        return []
+    last = costs.decisions[-1]
+    share = last.matching / last.changes
+    meter = _Meter(owner)
+    quads = meter.quads(exact=True)
+    made = []
+    for size in SIZES:
+        # As many come as go, but no more can go than are there.
+        direct = meter.direct_price(max(0.0, share * size - quads), exact=True)
+        follow = share * size * costs.run + costs.pull.at(share * size)
+        way: Way = "direct" if size >= smallest and follow > direct else "incremental"
+        made.append(Forecast(size, follow, direct, way))
+    return made
 
 
 def _reach(relation: Relation, cover: tuple[int, int], exact: bool) -> int:

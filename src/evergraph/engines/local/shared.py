@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from uuid import uuid4
 
 from evergraph.engines.local.build import PlanCircuit, Workshop
-from evergraph.engines.local.dictionary import Row, ZSet
+from evergraph.engines.local.dictionary import Row, ZSet, difference
 from evergraph.engines.local.leaves import BGPLeaf, relation_of
 from evergraph.engines.local.operators import Budget, state_limit
 from evergraph.engines.local.optimizer import Decision
@@ -80,8 +80,8 @@ class SharedView(View):
         return len(self._result)
 
     def decisions(self) -> list[Decision]:
-        """Nothing: a template follows every change."""
-        return []
+        """List the last choices that were made for all views of the template."""
+        return list(self.circuit.workshop.costs.decisions)
 
     def fail(self, error: EvergraphError) -> None:
         """Stop following changes."""
@@ -146,16 +146,19 @@ class Template:
         plan, lowering = plan_of(query)
         columns = plan.variables
         plan = lift(plan, {placeholder(number): parameter(number) for number in numbers}, self._table)
+        self._plan = tidy_projections(project(plan, (*self._parameters, *columns)))
+        self._rows = 0
+        """How many rows all parts have."""
         workshop = Workshop(store, self.environment, lowering, self._budget)
         workshop.parameters = frozenset(self._parameters)
-        self.circuit = PlanCircuit(workshop, partial(touch, self, None), self)
+        workshop.size, workshop.touch = self.size, partial(touch, self, None)
+        self.circuit = PlanCircuit(workshop, workshop.touch, self)
         try:
-            self.circuit.root = self.circuit.build(tidy_projections(project(plan, (*self._parameters, *columns))))
+            self.circuit.root = self.circuit.build(self._plan)
         except BaseException:
             self.store.forget_missing()
             self.close()
             raise
-        self._leaves = [leaf for leaf in self.circuit.leaves if isinstance(leaf, BGPLeaf)]
         self._is_new = True
 
     def _table(self, parameters: Variables) -> QuadPattern:
@@ -164,6 +167,14 @@ class Template:
             pattern = table_pattern(NamedNode(f"urn:uuid:{uuid4()}"), parameters)
             self._tables[parameters] = Table(self.store, pattern, columns)
         return self._tables[parameters].pattern
+
+    @property
+    def _leaves(self) -> list[BGPLeaf]:
+        return [leaf for leaf in self.circuit.leaves if isinstance(leaf, BGPLeaf)]
+
+    def size(self) -> int:
+        """Count the entries of state, the rows of all parts included."""
+        return self.circuit.size() + self._rows
 
     def join(self, query: Select | Ask, key: Row) -> SharedView:
         """Add a view of a query with these constants, in the order of the parameters."""
@@ -196,6 +207,7 @@ class Template:
             self._unwant(key)
             raise
         self.parts[key] = part
+        self._rows += len(part.result)
         self._is_new = False
         try:
             self._change(key, 1)
@@ -215,6 +227,7 @@ class Template:
         self.circuit.root.pull()
         self._unwant(part.key)
         del self.parts[part.key]
+        self._rows -= len(part.result)
         self._grant(len(self.parts))
 
     def _grant(self, parts: int) -> None:
@@ -233,29 +246,66 @@ class Template:
         self.store.touched.clear()
 
     def refresh(self) -> list[ViewChange]:
-        """Bring all parts up to date; return what has changed for which view. A part that is too large fails alone."""
-        parts, width = self.parts, len(self._parameters)
+        """Bring all parts up to date; return what has changed for which view."""
+        return self._deliver(self._dealt(self.circuit.root.pull()))
+
+    def recompute(self) -> list[ViewChange]:
+        """Evaluate the plan from scratch over the indexes, which stay; return what has changed for which view."""
+        circuit = PlanCircuit(self.circuit.workshop, self.circuit.touch, self)
+        try:
+            circuit.root = circuit.build(self._plan)
+            for leaf, old in zip(circuit.leaves, self.circuit.leaves, strict=True):
+                if isinstance(leaf, BGPLeaf) and isinstance(old, BGPLeaf):
+                    leaf.succeed(old)
+            circuit.start()
+            rows = circuit.root.pull()
+        except BaseException:
+            circuit.close()
+            raise
+        self.circuit.close()
+        self.circuit = circuit
+        after = self._dealt(rows)
         dealt: dict[Row, ZSet] = {}
-        for row, weight in self.circuit.root.pull().items():
+        for key, part in self.parts.items():
+            found = after.get(key, {})
+            if self._answers is not None:
+                if more := sum(found.values()) - part.solutions:
+                    dealt[key] = {(): more}
+            elif changed := difference(part.result, found):
+                dealt[key] = changed
+        return self._deliver(dealt)
+
+    def _dealt(self, delta: ZSet) -> dict[Row, ZSet]:
+        """Deal out rows to the parts that they belong to."""
+        width = len(self._parameters)
+        dealt: dict[Row, ZSet] = {}
+        for row, weight in delta.items():
             key = row[:width]
             rows = dealt.get(key)
             if rows is None:
                 dealt[key] = {row[width:]: weight}
             else:
                 rows[row[width:]] = weight
+        return dealt
+
+    def _deliver(self, dealt: dict[Row, ZSet]) -> list[ViewChange]:
+        """Take changes into the parts. A part that is too large fails alone."""
         changes: list[ViewChange] = []
         for key, rows in dealt.items():
-            part = parts[key]
+            part = self.parts[key]
             if self._answers is not None:
                 rows = self._answer(part, sum(rows.values()))
             result = part.result
+            before = len(result)
             for row, weight in rows.items():
                 total = result.get(row, 0) + weight
                 if total:
                     result[row] = total
                 else:
                     del result[row]
-            if len(result) > self._limit:
+            after = len(result)
+            self._rows += after - before
+            if after > self._limit:
                 self._stop(part)
                 for view in part.views:
                     view.fail(state_limit(self._limit))

@@ -1,7 +1,7 @@
 """Which queries share a circuit: those of one template, from the second on.
 
-The first query of a template is built on its own: a circuit for one choice of constants is leaner, and the optimiser
-can choose for it alone. It stays as it is when others come.
+The first query of a template is built on its own: a circuit for one choice of constants is leaner. It stays as it is
+when others come.
 """
 
 from collections.abc import Callable

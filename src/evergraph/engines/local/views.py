@@ -5,7 +5,7 @@ from collections.abc import Callable
 from evergraph.delta import Bag
 from evergraph.engines.local.build import PlanCircuit
 from evergraph.engines.local.dictionary import Dictionary, ZSet, difference
-from evergraph.engines.local.optimizer import Decision
+from evergraph.engines.local.optimizer import SMALLEST, Decision, Forecast, forecast
 from evergraph.errors import EvergraphError
 from evergraph.plan.nodes import Plan
 from evergraph.sparql.algebra import Ask, Query, Select
@@ -102,6 +102,10 @@ class View:
     def decisions(self) -> list[Decision]:
         """List the last choices between the incremental and the direct way that were made for large changes."""
         return list(self.circuit.workshop.costs.decisions)
+
+    def forecasts(self, smallest: int = SMALLEST) -> list[Forecast]:
+        """Say which way batches would go, if they were like the last one; nothing if there was none."""
+        return forecast(self.circuit.workshop, smallest)
 
     def fail(self, error: EvergraphError) -> None:
         """Stop following changes."""
