@@ -11,7 +11,9 @@ from evergraph.errors import UsageError
 
 
 def bench(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One benchmark; default: all of them.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Some benchmarks; default: all of them.")
+    ] = None,
 ) -> None:
     """Run the benchmarks, with peers where they are installed.
 
@@ -20,7 +22,7 @@ def bench(
 
     **Examples**
 
-    `evergraph bench extract`
+    `evergraph bench standing many`
 
     `evergraph bench`
     """
@@ -28,8 +30,9 @@ def bench(
     known = sorted(path.stem for path in folder.glob("*.py") if "def main()" in path.read_text())
     if not known:
         raise UsageError("there are no benchmarks here", hint="run this at the top of a source checkout")
-    if name is not None and name not in known:
-        raise UsageError(f"no benchmark is called {name!r}", hint=f"there are {', '.join(known)}")
+    for name in names or ():
+        if name not in known:
+            raise UsageError(f"no benchmark is called {name!r}", hint=f"there are {', '.join(known)}")
     sys.path.insert(0, str(Path.cwd()))
-    for one in [name] if name else known:
+    for one in names or known:
         importlib.import_module(f"bench.{one}").main()
