@@ -94,6 +94,11 @@ class Snapshot:
         return sum(file.rows for file in self.base)
 
     @property
+    def rows(self) -> int:
+        """The number of rows in all files: that of the content, or a little more."""
+        return self.base_rows + self.tail_rows
+
+    @property
     def tail_rows(self) -> int:
         """The number of rows in the tail, before they are added up."""
         return sum(file.rows for file in self.tail)

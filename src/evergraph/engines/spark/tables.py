@@ -7,7 +7,9 @@ touches. What counts is always base plus tail, so a batch costs what it changes,
 
 import contextlib
 import json
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Self
 
@@ -17,6 +19,9 @@ from deltalake.transaction import AddAction
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from evergraph.engines.spark import statistics
+from evergraph.engines.spark.dumps import estimated_rows
+from evergraph.engines.spark.loading import OnError, collect_rejected, read_dump
 from evergraph.engines.spark.net import NetTail, base_and_tail, consolidated, matching, net_rows
 from evergraph.engines.spark.rows import QUAD, WEIGHT, arrow_schema, spark_schema
 from evergraph.engines.spark.snapshots import (
@@ -34,6 +39,7 @@ from evergraph.engines.spark.snapshots import (
     snapshot,
     write_small,
 )
+from evergraph.engines.spark.statistics import Statistics
 from evergraph.engines.spark.writing import (
     DATA,
     ROWS_PER_BUCKET,
@@ -42,6 +48,7 @@ from evergraph.engines.spark.writing import (
     discard,
     new_folder,
     write_base,
+    write_set,
     write_tail,
 )
 from evergraph.errors import UsageError
@@ -55,6 +62,9 @@ SMALL = 50_000
 
 COMPACTION = "evergraph.compaction"
 """The application transaction of compactions, so that of two at the same time only one is committed."""
+
+LOADING = "evergraph.loading"
+"""The application transaction of the first load."""
 
 _FORMAT_KEY, _SHAPE_KEY = "evergraph.format", "evergraph.shape"
 _MOST_TAIL_FILES = 100
@@ -207,7 +217,20 @@ class WeightedTable:
         except CommitConflict:
             discard(self.path, actions)
             return False
+        known = statistics.load(self.path)
+        if known is not None and abs(self.snapshot().rows - known.rows) > known.rows // 5:
+            self._measure(spark)
         return True
+
+    def statistics(self, spark: SparkSession) -> Statistics:
+        """Tell how large the table is; measured the first time, after that as of the last load or larger compaction."""
+        return statistics.load(self.path) or self._measure(spark)
+
+    def _measure(self, spark: SparkSession) -> Statistics:
+        files = self.snapshot()
+        found = statistics.measure(self._net_content(spark, files), files.version)
+        statistics.save(self.path, found)
+        return found
 
     def vacuum(self, *, older_than_hours: int = 24 * 7) -> int:
         """Remove the files that no version of the last hours needs, orphans included; tell how many there were.
@@ -312,6 +335,16 @@ class WeightedTable:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a load did: quads in the table, lines that were set aside, and where those are."""
+
+    quads: int
+    rejected: int
+    rejected_file: Path | None
+    files: int
+
+
 class QuadTable(WeightedTable):
     """A set of quads in the columns `QUAD`, in buckets by subject, sorted by predicate, subject and object."""
 
@@ -319,6 +352,37 @@ class QuadTable(WeightedTable):
     def make(cls, path: AnyPath) -> Self:
         """Make an empty table of quads."""
         return cls.create(path, QUAD, key="subject", order=("predicate", "subject", "object", "graph"), distinct=True)
+
+    def load(
+        self,
+        spark: SparkSession,
+        paths: Iterable[AnyPath],
+        *,
+        on_error: OnError = "reject",
+        keep_labels: bool = False,
+        rejected: AnyPath | None = None,
+    ) -> Loaded:
+        """Load RDF files of any syntax and size, folders and patterns into the empty table, as one commit.
+
+        Damaged lines go to ``rejected`` (default: ``rejected.jsonl`` in the table), or fail the load; a damaged file
+        always does. Blank nodes belong to their file unless ``keep_labels`` says that labels mean the same in all.
+        """
+        opened = open_delta(self.path)
+        if opened.transaction_version(LOADING) is not None or snapshot(self.path, opened).rows:
+            raise TableError(f"{self.path} holds quads already", hint="load into a new table")
+        notes = new_folder(self.path)
+        notes.mkdir(parents=True)
+        try:
+            dump = read_dump(spark, paths, notes=notes, on_error=on_error, keep_labels=keep_labels)
+            buckets = buckets_for(estimated_rows(dump.files))
+            actions = write_set(dump.frame, self.path, QUAD, key="subject", order=self.order, buckets=buckets)
+            target = Path(rejected) if rejected else self.path / "rejected.jsonl"
+            count = collect_rejected(notes, target)
+            commit(opened, actions, app=LOADING, batch=1)
+        finally:
+            shutil.rmtree(notes, ignore_errors=True)
+        self._measure(spark)
+        return Loaded(self.snapshot().base_rows, count, target if count else None, len(dump.files))
 
 
 def _is_long(files: Snapshot) -> bool:
@@ -340,5 +404,5 @@ def _refuse_names(columns: Sequence[str]) -> None:
     if reserved or len(folded) != len(columns) or odd:
         raise UsageError(
             f"a table cannot have the columns {', '.join(columns)}",
-            hint=f"names differ in more than case, have no spaces or ,;{{}}()=, and are not {WEIGHT}, {BUCKET}, {BUCKETS}",
+            hint=f"names differ in more than case, without ,;{{}}()=, and are not {WEIGHT}, {BUCKET}, {BUCKETS}",
         )

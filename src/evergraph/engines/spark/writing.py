@@ -10,11 +10,13 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from evergraph.engines.spark.loading import data_problem
 from evergraph.engines.spark.rows import WEIGHT
 from evergraph.engines.spark.snapshots import BUCKET, TableError, added_file
 
@@ -67,7 +69,6 @@ def write_base(
 
     ``touched`` names the buckets that the rows fall into, where they are few.
     """
-    folder = new_folder(root)
     chosen = list(range(buckets)) if touched is None or 2 * len(touched) > buckets else sorted(touched)
     place = bucket_of(key, buckets)
     if len(chosen) < buckets:
@@ -77,7 +78,33 @@ def write_base(
         rows = rows.coalesce(1)
     else:
         rows = rows.withColumn(BUCKET, place).repartitionById(len(chosen), BUCKET).drop(BUCKET)
-    _write(rows.sortWithinPartitions(*order) if order else rows, folder)
+    return _write_buckets(rows.sortWithinPartitions(*order) if order else rows, root, columns, buckets, chosen, new)
+
+
+def write_set(
+    frame: DataFrame, root: Path, columns: Sequence[str], *, key: str, order: Sequence[str], buckets: int
+) -> list[AddAction]:
+    """Write the rows of a frame as base files, each once, with the weight 1: one shuffle, and one sort for both ends.
+
+    Spark aggregates texts (here: the maximum of one that is part of the key) by sorting. The sort is the one that the
+    files need anyway, and equal rows fall together in it; by hashing, they would first be found and then sorted.
+    """
+    *first, last = order
+    placed = frame.withColumn(BUCKET, bucket_of(key, buckets)).repartitionById(buckets, BUCKET)
+    once = placed.groupBy(BUCKET, *order).agg(sf.max(last).alias("_last")).sortWithinPartitions(BUCKET, *first)
+    rows = once.select(
+        *[sf.col("_last" if name == last else name).alias(name) for name in columns],
+        sf.lit(1).cast("long").alias(WEIGHT),
+    )
+    return _write_buckets(rows, root, columns, buckets, range(buckets), new=True)
+
+
+def _write_buckets(
+    rows: DataFrame, root: Path, columns: Sequence[str], buckets: int, chosen: Sequence[int], new: bool
+) -> list[AddAction]:
+    """Write a frame whose n-th partition is the n-th of the chosen buckets."""
+    folder = new_folder(root)
+    _write(rows, folder)
     actions = []
     for path in _written(folder):
         found = _PART.fullmatch(path.name)
@@ -107,6 +134,9 @@ def _write(frame: DataFrame, folder: Path) -> None:
         writer.parquet(folder.as_uri())
     except PySparkException as error:
         shutil.rmtree(folder, ignore_errors=True)
+        problem = data_problem(error)
+        if problem:
+            raise problem from None
         raise TableError(
             f"Spark could not write {folder}: {reason_of(error)}",
             hint="the table is as it was; free space or memory, then repeat",
@@ -117,4 +147,5 @@ def _write(frame: DataFrame, folder: Path) -> None:
 
 
 def _written(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("part-*.parquet") if path.stat().st_size)
+    """List the files of a finished job; an empty frame leaves one without rows, which nobody needs."""
+    return sorted(path for path in folder.glob("part-*.parquet") if pq.read_metadata(path).num_rows)
