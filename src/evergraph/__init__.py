@@ -7,6 +7,7 @@
 (1, ['<urn:a> <urn:b> "c"'])
 """
 
+from evergraph.bulk import diff
 from evergraph.database import Database, connect
 from evergraph.database import open_database as open
 from evergraph.delta import Bag, Change, Delta, Request
@@ -14,4 +15,4 @@ from evergraph.errors import EvergraphError
 
 __version__ = "0.1.0"
 
-__all__ = ["Bag", "Change", "Database", "Delta", "EvergraphError", "Request", "connect", "open"]
+__all__ = ["Bag", "Change", "Database", "Delta", "EvergraphError", "Request", "connect", "diff", "open"]

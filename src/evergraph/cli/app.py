@@ -10,6 +10,7 @@ from evergraph.cli.apply import apply
 from evergraph.cli.bench import bench
 from evergraph.cli.check import check
 from evergraph.cli.demo import demo
+from evergraph.cli.diff import diff
 from evergraph.cli.explain import explain
 from evergraph.cli.load import load
 from evergraph.cli.log import log
@@ -30,6 +31,7 @@ app.command()(load)
 app.command()(apply)
 app.command()(watch)
 app.command()(run)
+app.command()(diff)
 app.command()(explain)
 app.command()(check)
 app.command()(query)
