@@ -34,3 +34,16 @@ def _patterns(plan: Plan) -> tuple[QuadPattern, ...]:
             return (QuadPattern(*ANYTHING, graph),)
         case _:
             return ()
+
+
+def as_distinct(plan: nodes.Nodes | nodes.GraphNames) -> Plan:
+    """Nodes and names of graphs are what occurs in some quad, each once."""
+    subject, predicate, object_ = ANYTHING
+    match plan:
+        case nodes.GraphNames(graph):
+            quads = QuadPattern(subject, predicate, object_, graph)  # type: ignore[arg-type]
+            return nodes.Distinct(nodes.BGP((quads,), plan.variables))
+        case nodes.Nodes(context, variable):
+            subjects = nodes.BGP((QuadPattern(variable, predicate, object_, context),), plan.variables)
+            objects = nodes.BGP((QuadPattern(subject, predicate, variable, context),), plan.variables)
+            return nodes.Distinct(nodes.Union((subjects, objects)))

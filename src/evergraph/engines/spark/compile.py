@@ -23,7 +23,7 @@ from evergraph.engines.spark.rows import arrow_schema
 from evergraph.engines.spark.windows import window
 from evergraph.plan import nodes
 from evergraph.plan.nodes import EachGraph, Plan, QuadPattern, Variables
-from evergraph.plan.reach import ANYTHING
+from evergraph.plan.reach import as_distinct
 from evergraph.sparql.expressions import Environment
 from evergraph.terms import Term, Variable, term_text
 
@@ -56,7 +56,7 @@ class PlanFrames:
             case nodes.BGP(patterns, variables):
                 return self._joined(keys, [(pattern, version) for pattern in patterns]).only(variables)
             case nodes.Nodes() | nodes.GraphNames():
-                return self.rows(_as_distinct(plan), version, keys)
+                return self.rows(as_distinct(plan), version, keys)
             case nodes.Values():
                 return self._values(plan)
             case nodes.Path():
@@ -149,7 +149,7 @@ class PlanFrames:
             case nodes.BGP():
                 return self._bgp_delta(plan)
             case nodes.Nodes() | nodes.GraphNames():
-                return self.delta(_as_distinct(plan))
+                return self.delta(as_distinct(plan))
             case nodes.Values():
                 return None
             case nodes.Path():
@@ -295,19 +295,6 @@ _MARK = Variable("version··")
 def leaf_certain(left: Frame, right: Frame) -> frozenset[Variable]:
     """All variables of patterns are certain."""
     return frozenset(left.variables) & frozenset(right.variables)
-
-
-def _as_distinct(plan: nodes.Nodes | nodes.GraphNames) -> Plan:
-    """Nodes and names of graphs are what occurs in some quad, each once."""
-    subject, predicate, object_ = ANYTHING
-    match plan:
-        case nodes.GraphNames(graph):
-            quads = QuadPattern(subject, predicate, object_, graph)  # type: ignore[arg-type]
-            return nodes.Distinct(nodes.BGP((quads,), plan.variables))
-        case nodes.Nodes(context, variable):
-            subjects = nodes.BGP((QuadPattern(variable, predicate, object_, context),), plan.variables)
-            objects = nodes.BGP((QuadPattern(subject, predicate, variable, context),), plan.variables)
-            return nodes.Distinct(nodes.Union((subjects, objects)))
 
 
 def _as_steps(rows: Frame, source: Variable, target: Variable, graph: Variable | None) -> Frame:

@@ -1,58 +1,44 @@
-"""The Spark engine: standing queries over a table of quads, batch by batch."""
+"""The Spark engine: standing queries over a table of quads, batch by batch.
 
+There are three ways to bring a view up to date, and all give the same change:
+
+* **following**: what a small change can touch is fetched, and the local engine does the rest (`following`);
+* **incremental**: the plan as DataFrames over the weights of the change (`compile`);
+* **direct**: the plan from scratch before and after, and the difference.
+
+Views that only the local engine can maintain run there as a whole, in one task (`islands`).
+"""
+
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Protocol
+from dataclasses import replace
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from evergraph.engines.spark.compile import PlanFrames
+from evergraph.engines.spark.costs import Choice, Costs, Quads, Sizes, Way
+from evergraph.engines.spark.following import SEQUENCE, SmallChange, follow
 from evergraph.engines.spark.frames import WEIGHT, Frame, sum_of
 from evergraph.engines.spark.islands import Island
-from evergraph.engines.spark.relations import Relations, Statistics, Version
-from evergraph.engines.spark.rows import QUAD, spark_schema
+from evergraph.engines.spark.relations import Relations, Version
+from evergraph.engines.spark.rows import QUAD, arrow_schema, spark_schema
+from evergraph.engines.spark.vicinity import TooMuch
 from evergraph.engines.spark.views import SparkView
 from evergraph.sparql.algebra import Query
 
-SEQUENCE = "sequence"
-
-
-class Quads(Protocol):
-    """The quads that are there now."""
-
-    def read(self, spark: SparkSession) -> DataFrame:
-        """Return them, each once."""
-        ...
-
-
-class Way(StrEnum):
-    """How a view is brought up to date."""
-
-    INCREMENTAL = "incremental"
-    DIRECT = "direct"
-
-
-@dataclass(frozen=True, slots=True)
-class Guess(Statistics):
-    """Statistics of a table that has none."""
-
-    size: float = 1e6
-
-    def rows(self, predicate: str | None) -> float:
-        """Take a predicate for a tenth of all."""
-        return self.size if predicate is None else self.size / 10
-
-    def fan_out(self, predicate: str | None, position: str) -> float:
-        """Take few quads for one subject, and more for one object."""
-        return 4.0 if position == "subject" else 16.0
+FEW = 5_000
+"""Up to so many requested quads, a change is followed."""
 
 
 class SparkEngine:
-    """Maintains views over a table of quads. One batch at a time: `exact`, `deltas`, then `release`."""
+    """Maintains views over a table of quads. One batch at a time: `exact`, `deltas`, then `release`.
+
+    ``way`` overrides the choice between the ways, for tests and measurements.
+    """
 
     def __init__(
         self, spark: SparkSession, quads: Quads, queries: Mapping[str, Query], *, way: Way | None = None
@@ -60,41 +46,66 @@ class SparkEngine:
         self._spark = spark
         self._quads = quads
         self._way = way
-        self.views = {name: SparkView(name, query) for name, query in queries.items()}
         self._kept: list[DataFrame] = []
+        self._small: tuple[pa.Table, SmallChange] | None = None
+        self.costs = Costs()
+        self.views = {name: SparkView(name, query) for name, query in queries.items()}
+        for view in self.views.values():
+            view.plan  # noqa: B018 - what cannot be maintained is refused now
 
-    def exact(self, requested: DataFrame) -> DataFrame:
-        """Return what requested changes change in the end: for each quad the last one counts, an addition last."""
+    def exact(self, requested: DataFrame) -> DataFrame | pa.Table:
+        """Return what requested changes change in the end: for each quad the last one counts, an addition last.
+
+        A small change comes as an Arrow table.
+        """
+        if self._way in (None, Way.FOLLOWING):
+            rows = requested.select(*QUAD, SEQUENCE, WEIGHT).limit(FEW + 1).toArrow()
+            if rows.num_rows <= FEW:
+                try:
+                    return self._follow(rows)
+                except TooMuch:
+                    pass
         last = sf.max(sf.struct(SEQUENCE, WEIGHT))[WEIGHT].alias(WEIGHT)
-        wanted = requested.groupBy(*QUAD).agg(last)
-        present = self._quads.read(self._spark).select(*QUAD)
-        known = present.join(sf.broadcast(wanted.select(*QUAD)), list(QUAD), "left_semi").withColumn("there", sf.lit(1))
-        both = wanted.join(known, list(QUAD), "left")
+        wanted = self._store(requested.groupBy(*QUAD).agg(last))
+        asked = wanted.select(*QUAD)
+        present = self._quads.read(self._spark).select(*QUAD).join(asked, list(QUAD), "left_semi")
+        known = present.withColumn("there", sf.lit(True))
         changes = sf.when(sf.col("there").isNull(), sf.col(WEIGHT) > 0).otherwise(sf.col(WEIGHT) < 0)
-        return self._store(both.where(changes).select(*QUAD, WEIGHT))
+        return self._store(wanted.join(known, list(QUAD), "left").where(changes).select(*QUAD, WEIGHT))
 
     def initial(self, name: str) -> DataFrame:
         """Return the whole result of a view, as it is now."""
         view = self.views[name]
         nothing = self._spark.createDataFrame([], spark_schema(QUAD))
-        relations = Relations(self._quads.read(self._spark), nothing, 0, Guess())
+        relations = Relations(self._quads.read(self._spark), nothing, 0, self._sizes())
         if view.island is not None:
-            return self._named(view, self._island(view, relations, changes=False))
+            return _named(view, self._island(view, relations, changes=False))
         frames = PlanFrames(self._spark, relations, view.environment, self._keep)
-        return self._named(view, frames.rows(view.plan, Version.OLD).consolidated())
+        return _named(view, frames.rows(view.plan, Version.OLD).consolidated())
 
-    def deltas(self, delta: DataFrame) -> dict[str, DataFrame]:
-        """Return for each view how an exact change of the quads changes its result; the quads are still the old."""
-        size = float(delta.count())
-        relations = Relations(self._quads.read(self._spark), delta, size, Guess())
-        relations.count(pattern for view in self.views.values() for pattern in view.patterns)
-        return {name: self._named(view, self._delta(view, relations)) for name, view in self.views.items()}
+    def deltas(self, delta: DataFrame | pa.Table) -> dict[str, DataFrame | pa.Table]:
+        """Return for each view how an exact change of the quads changes its result; the quads are still the old.
+
+        What is small comes as an Arrow table.
+        """
+        found: dict[str, DataFrame | pa.Table] = {}
+        small = self._small[1] if self._small is not None and self._small[0] is delta else None
+        if small is not None:
+            found = self._followed(small)
+        rest = [view for name, view in self.views.items() if name not in found]
+        if not rest:
+            return found
+        changes = delta if isinstance(delta, DataFrame) else self._spark.createDataFrame(delta, spark_schema(QUAD))
+        relations = Relations(self._quads.read(self._spark), changes, float(changes.count()), self._sizes())
+        relations.count(pattern for view in rest for pattern in view.patterns)
+        return found | {view.name: self._delta(view, relations) for view in rest}
 
     def release(self) -> None:
         """Give back what was kept for the last batch."""
         for frame in self._kept:
             frame.unpersist()
         self._kept = []
+        self._small = None
 
     @contextmanager
     def batch(self) -> Iterator["SparkEngine"]:
@@ -104,17 +115,38 @@ class SparkEngine:
         finally:
             self.release()
 
-    def _delta(self, view: SparkView, relations: Relations) -> Frame:
+    def _follow(self, requested: pa.Table) -> pa.Table:
+        small = follow(requested, self._quads.read(self._spark), list(self.views.values()), self._sizes())
+        self._small = (small.table, small)
+        return self._small[0]
+
+    def _followed(self, small: SmallChange) -> dict[str, DataFrame | pa.Table]:
+        views = [view for view in self.views.values() if view.name in small.followed]
+        begin = time.perf_counter()
+        tables = small.changes(views)
+        seconds = (time.perf_counter() - begin) / max(1, len(views))
+        for view in views:
+            self.costs.record(Choice(view.name, len(small.delta), 0, 0, Way.FOLLOWING), seconds)
+        return {
+            view.name: table.rename_columns([*view.columns, WEIGHT]) for view, table in zip(views, tables, strict=True)
+        }
+
+    def _delta(self, view: SparkView, relations: Relations) -> DataFrame | pa.Table:
         if not any(relations.matches(pattern) for pattern in view.patterns):
-            return self._empty(view)
+            return arrow_schema(view.columns).empty_table()
         if view.island is not None:
-            return self._island(view, relations, changes=True)
+            return _named(view, self._island(view, relations, changes=True))
+        choice = self.costs.choose(view, relations, self._way)
+        begin = time.perf_counter()
         frames = PlanFrames(self._spark, relations, view.environment, self._keep)
-        if self._way is Way.DIRECT:
+        if choice.chosen is Way.DIRECT:
             after, before = (frames.rows(view.plan, version) for version in (Version.NEW, Version.OLD))
-            return sum_of([after, before.times(-1)]).consolidated()
-        delta = frames.delta(view.plan)
-        return self._empty(view) if delta is None else delta.consolidated()
+            delta: Frame | None = sum_of([after, before.times(-1)])
+        else:
+            delta = frames.delta(view.plan)
+        kept = None if delta is None else self._keep(delta.consolidated())
+        self.costs.record(choice, time.perf_counter() - begin)
+        return arrow_schema(view.columns).empty_table() if kept is None else _named(view, kept)
 
     def _island(self, view: SparkView, relations: Relations, *, changes: bool) -> Frame:
         island = Island(view.query, view.environment, len(view.variables))
@@ -123,14 +155,8 @@ class SparkEngine:
         data = quads.mapInArrow(island.changes if changes else island.rows, schema)
         return Frame(view.variables, data, 0)
 
-    def _empty(self, view: SparkView) -> Frame:
-        schema = spark_schema([f"c{number}" for number in range(len(view.variables))])
-        return Frame(view.variables, self._spark.createDataFrame([], schema), 0)
-
-    @staticmethod
-    def _named(view: SparkView, frame: Frame) -> DataFrame:
-        names = [sf.col(f"c{number}").alias(name) for number, name in enumerate(view.columns)]
-        return frame.data.select(*names, WEIGHT)
+    def _sizes(self) -> Sizes:
+        return Sizes(self._quads.statistics(self._spark))
 
     def _keep(self, frame: Frame) -> Frame | None:
         data = self._store(frame.data)
@@ -141,3 +167,8 @@ class SparkEngine:
         kept = data.persist(StorageLevel.MEMORY_AND_DISK)
         self._kept.append(kept)
         return kept
+
+
+def _named(view: SparkView, frame: Frame) -> DataFrame:
+    names = [sf.col(f"c{number}").alias(name) for number, name in enumerate(view.columns)]
+    return frame.data.select(*names, WEIGHT)

@@ -42,25 +42,25 @@ class Relations:
     def __init__(self, quads: DataFrame, changes: DataFrame, size: float, statistics: Statistics) -> None:
         self._quads = quads.select(*QUAD)
         self._changes = changes.select(*QUAD, WEIGHT)
-        self._size = size
+        self.size = size
         self.statistics = statistics
         self.matching: dict[QuadPattern, float] = {}
         """How many changed quads match a pattern, as far as they were counted."""
 
     def matches(self, pattern: QuadPattern) -> bool:
         """Tell whether the change holds quads that match a pattern."""
-        return self.matching.get(pattern, self._size) > 0
+        return self.matching.get(pattern, self.size) > 0
 
     def changes(self, pattern: QuadPattern) -> Frame:
         """Return how the matches of a pattern change."""
         found = self._matching(self._changes, pattern)
         if isinstance(pattern.context, Merge):
             found = self._changes_of_merge(found, pattern)
-        return self._frame(found, pattern, self.matching.get(pattern, self._size))
+        return self._frame(found, pattern, self.matching.get(pattern, self.size))
 
     def quads(self, patterns: Iterable[QuadPattern]) -> DataFrame:
         """Return the old quads that match some pattern, with weight 0, and the changed ones, with theirs."""
-        wanted = reduce(or_, [_condition(pattern) for pattern in patterns], sf.lit(False))
+        wanted = reduce(or_, [pattern_condition(pattern) for pattern in patterns], sf.lit(False))
         old = self._quads.where(wanted).withColumn(WEIGHT, sf.lit(0).cast("long"))
         return old.unionAll(self._changes.where(wanted))
 
@@ -70,20 +70,20 @@ class Relations:
         if isinstance(pattern.context, Merge):
             found = found.select(*_TRIPLE).distinct()
         found = found.withColumn(WEIGHT, sf.lit(1).cast("long"))
-        return self._frame(found, pattern, self.statistics.rows(_predicate(pattern)))
+        return self._frame(found, pattern, self.statistics.rows(predicate_of(pattern)))
 
     def count(self, patterns: Iterable[QuadPattern]) -> None:
         """Count the changed quads that match each of some patterns, all in one job."""
         wanted = [pattern for pattern in dict.fromkeys(patterns) if pattern not in self.matching]
         if wanted:
-            counts = [sf.count_if(_condition(pattern)).alias(f"n{n}") for n, pattern in enumerate(wanted)]
+            counts = [sf.count_if(pattern_condition(pattern)).alias(f"n{n}") for n, pattern in enumerate(wanted)]
             row = self._changes.agg(*counts).first()
             assert row is not None
             self.matching.update(zip(wanted, map(float, row), strict=True))
 
     def fan_out(self, pattern: QuadPattern, known: frozenset[Variable]) -> float:
         """Estimate how many matches of a pattern there are for one choice of what is known."""
-        predicate = _predicate(pattern)
+        predicate = predicate_of(pattern)
         if pattern.subject in known or not isinstance(pattern.subject, Variable):
             if pattern.object in known or not isinstance(pattern.object, Variable):
                 return 1.0
@@ -99,7 +99,7 @@ class Relations:
         changes = self._matching(self._changes, pattern)
         deleted = changes.where(sf.col(WEIGHT) < 0).select(*QUAD)
         inserted = changes.where(sf.col(WEIGHT) > 0).select(*QUAD)
-        if self._size <= SMALL:
+        if self.size <= SMALL:
             deleted = sf.broadcast(deleted)
         return old.join(deleted, list(QUAD), "left_anti").unionAll(inserted)
 
@@ -115,7 +115,7 @@ class Relations:
 
     @staticmethod
     def _matching(quads: DataFrame, pattern: QuadPattern) -> DataFrame:
-        return quads.where(_condition(pattern))
+        return quads.where(pattern_condition(pattern))
 
     @staticmethod
     def _frame(quads: DataFrame, pattern: QuadPattern, rows: float) -> Frame:
@@ -127,11 +127,13 @@ class Relations:
         return Frame(tuple(places), quads.select(*columns, WEIGHT), rows)
 
 
-def _predicate(pattern: QuadPattern) -> str | None:
+def predicate_of(pattern: QuadPattern) -> str | None:
+    """Return the predicate of a pattern, None if it is a variable."""
     return None if isinstance(pattern.predicate, Variable) else term_text(pattern.predicate)
 
 
-def _condition(pattern: QuadPattern) -> Column:
+def pattern_condition(pattern: QuadPattern) -> Column:
+    """Tell whether a quad matches a pattern."""
     tests = [_in_context(pattern)]
     seen: dict[Variable, str] = {}
     for term, name in zip(pattern.positions(), QUAD, strict=True):
