@@ -32,7 +32,7 @@ from evergraph.gate.operations import (
     Where,
     template_variables,
 )
-from evergraph.gate.templates import bindings, fill, has_literals
+from evergraph.gate.templates import bindings, fill, fill_columns, has_literals
 from evergraph.terms import DEFAULT_GRAPH, BlankNode, DefaultGraph, GraphName, NamedNode, Quad
 
 
@@ -145,14 +145,14 @@ def _modify_matches(operation: Modify, only: QuadTemplate, matches: list[Quad], 
     variables = template_variables(
         operation.insert if operation.delete == (only,) else operation.delete + operation.insert
     )
-    rows = bindings(only, variables, matches)
-    insert = fill(operation.insert, variables, rows)
+    columns = bindings(only, variables, matches)
+    insert = fill_columns(operation.insert, columns, len(matches))
     if has_literals(operation.insert):
         insert = reader.stored_form(insert)
     if operation.delete == (only,):
         delete = known = set(matches)
     else:
-        delete, known = reader.stored_form(fill(operation.delete, variables, rows)), set()
+        delete, known = reader.stored_form(fill_columns(operation.delete, columns, len(matches))), set()
     return _difference(reader, delete, insert, known)
 
 

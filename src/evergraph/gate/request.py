@@ -114,6 +114,7 @@ _TRIPLES = rf"(?:{_S}|[.;,]|{_RESOURCE}|{_STRING}|a(?![\w\-:]))*+"
 _GAP = rf"(?:{_S}++|(?=[<?$]))"
 _VARIABLES = re.compile(rf"{_IRI}|\"[^\"]*+\"|({_VARIABLE})", re.ASCII)
 _BETWEEN = NamedNode(OWN + "between")
+_MARK = f"{_BETWEEN} {_BETWEEN}"
 
 
 def _quads(name: str) -> str:
@@ -142,16 +143,17 @@ def _plain_modify(text: str) -> Step | None:
     if not match:
         return None
     found, graph = match.groupdict(), match["with"]
-    between = f"{{ {_BETWEEN} {_BETWEEN} {graph or _BETWEEN} }}"
-    trig = between.join([_block(found, name, graph) for name in ("delete", "insert", "where")])
-    trig = _VARIABLES.sub(lambda seen: f"<{VARIABLE}{seen[1][1:]}>" if seen[1] else seen[0], trig)
+    blocks = [_block(found, name, graph) for name in ("delete", "insert", "where")]
+    same = bool(match["short"]) or blocks[0] == blocks[2]
+    between = f"{{ {_MARK} {graph or '<urn:g>'} }}"
+    trig = _VARIABLES.sub(_variable, between.join(["", *blocks[1:]] if same else blocks))
     try:
         quads = list(parse(f"{match['prologue']}\n{trig}", format=RdfFormat.TRIG))
     except (SyntaxError, ValueError):
         return None
     first, second = (place for place, quad in enumerate(quads) if quad.subject == _BETWEEN)
     insert, pattern = as_template(quads[first + 1 : second]), as_template(quads[second + 1 :])
-    delete = pattern if match["short"] else as_template(quads[:first])
+    delete = pattern if same else as_template(quads[:first])
     with_graph = quads[first].object if graph else None
     assert with_graph is None or isinstance(with_graph, NamedNode)
     only = pattern[0] if len(pattern) == 1 and _has_different_variables(pattern[0]) else None
@@ -159,6 +161,10 @@ def _plain_modify(text: str) -> Step | None:
     matched = bool(delete) and is_matched(delete, pattern)
     operation = Modify(delete, insert, where, matched, matched and compares_no_objects(pattern))
     return Step(operation, 1, _line(text, match.start("start")))
+
+
+def _variable(seen: re.Match[str]) -> str:
+    return f"<{VARIABLE}{seen[1][1:]}>" if seen[1] else seen[0]
 
 
 def _block(found: dict[str, str | None], name: str, graph: str | None) -> str:

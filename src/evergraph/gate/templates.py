@@ -186,16 +186,30 @@ def fill(template: Template, variables: Sequence[str], rows: Iterable[Row]) -> s
     nodes are fresh for each solution and shared within it.
     https://www.w3.org/TR/sparql11-update/#deleteInsert, https://www.w3.org/TR/sparql11-query/#construct
     """
-    index = {name: place for place, name in enumerate(variables)}
     rows = rows if isinstance(rows, list) else list(rows)
+    return fill_columns(
+        template, {name: [row[place] for row in rows] for place, name in enumerate(variables)}, len(rows)
+    )
+
+
+Columns = dict[str, list[Any]]
+"""Solutions by variable: the values of each, None where unbound."""
+
+
+def fill_columns(template: Template, columns: Columns, count: int) -> set[Quad]:
+    """Instantiate a template with so many solutions."""
     plain: list[QuadTemplate] = []
     other: list[QuadTemplate] = []
     for quad in template:
         (plain if all(type(slot) in _PLAIN for slot in quad.slots()) else other).append(quad)
-    quads = set(_instances([_quad_maker(quad, index) for quad in other], rows)) if other else set()
+    quads: set[Quad] = set()
+    if other:
+        index = {name: place for place, name in enumerate(columns)}
+        rows = zip(*columns.values(), strict=True) if columns else repeat((), count)
+        quads.update(_instances([_quad_maker(quad, index) for quad in other], rows))
     texts: list[str] = []
     for quad in plain:
-        _fill_plainly(quad, index, rows, quads, texts)
+        _fill_plainly(quad, columns, count, quads, texts)
     if texts:
         quads.update(parse("".join(texts), format=RdfFormat.N_QUADS, lenient=True))
     return quads
@@ -204,47 +218,43 @@ def fill(template: Template, variables: Sequence[str], rows: Iterable[Row]) -> s
 _PLAIN = frozenset({Variable, NamedNode, Literal, DefaultGraph})
 
 
-def _fill_plainly(
-    template: QuadTemplate, index: dict[str, int], rows: Sequence[Row], quads: set[Quad], texts: list[str]
-) -> None:
+def _fill_plainly(template: QuadTemplate, columns: Columns, count: int, quads: set[Quad], texts: list[str]) -> None:
     """Instantiate a template without blank nodes. Quads with literals come as texts to be parsed.
 
     pyoxigraph (0.5) takes eight times as long to make a quad with a literal as one without, and twice as long as for
     parsing it.
     """
-    columns = [_column(slot, index, rows) for slot in template.slots()]
-    for subject, predicate, value, graph in zip(*columns, strict=True):
+    slots = template.slots()
+    terms, texts_of = (
+        [columns[slot.value] if isinstance(slot, Variable) else repeat(constant, count) for slot, constant in pairs]
+        for pairs in (zip(slots, slots, strict=True), ((slot, _text(slot)) for slot in slots))
+    )
+    for subject, predicate, value, graph, predicate_text, graph_text in zip(*terms, *texts_of[1::2], strict=True):
         if value is None or type(predicate) is not NamedNode or type(subject) not in _NODES:
             continue
-        kind = type(graph)
-        if kind not in _GRAPHS:
+        if type(graph) not in _GRAPHS:
             continue
-        if type(value) is not Literal:
-            quads.add(Quad(subject, predicate, value, graph))
-        elif kind is DefaultGraph:
-            texts.append(f"{subject} {predicate} {value} .\n")
+        if type(value) is Literal:
+            texts.append(f"{subject} {predicate_text} {value} {graph_text} .\n")
         else:
-            texts.append(f"{subject} {predicate} {value} {graph} .\n")
+            quads.add(Quad(subject, predicate, value, graph))
 
 
-def _column(slot: Slot, index: dict[str, int], rows: Sequence[Row]) -> Iterable[Any]:
-    if isinstance(slot, Variable):
-        place = index[slot.value]
-        return [row[place] for row in rows]
-    return repeat(slot, len(rows))
+def _text(slot: Slot) -> str:
+    return "" if isinstance(slot, DefaultGraph) else str(slot)
 
 
-def bindings(pattern: QuadTemplate, variables: Sequence[str], matches: Sequence[Quad]) -> list[Row]:
+def bindings(pattern: QuadTemplate, variables: Iterable[str], matches: Sequence[Quad]) -> Columns:
     """Turn quads that match a pattern of different variables into solutions."""
     names = {
         slot.value: name
         for slot, name in zip(pattern.slots(), ("subject", "predicate", "object", "graph_name"), strict=True)
         if isinstance(slot, Variable)
     }
-    columns = [
-        map(attrgetter(names[name]), matches) if name in names else repeat(None, len(matches)) for name in variables
-    ]
-    return list(zip(*columns, strict=True)) if columns else [()] * len(matches)
+    return {
+        name: list(map(attrgetter(names[name]), matches)) if name in names else [None] * len(matches)
+        for name in variables
+    }
 
 
 def has_literals(template: Template) -> bool:
