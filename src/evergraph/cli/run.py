@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 from evergraph.cli.progress import progress
+from evergraph.errors import UsageError
 from evergraph.pipeline import run as run_pipeline
+from evergraph.pipeline import watch
+from evergraph.sparql.algebra import Query
 
 PipelineFile = Annotated[Path, typer.Argument(metavar="PIPELINE.toml", help="The definition of a pipeline.")]
 SparkMaster = Annotated[
@@ -42,3 +45,11 @@ def run(
             step_done()
 
         run_pipeline(definition, follow, spark_master, report=tell)
+
+
+def watch_on_spark(query: Query, changes: Path, init: list[Path] | None, master: str | None) -> None:
+    """Do what ``evergraph watch`` does, on Spark."""
+    if str(changes) == "-":
+        raise UsageError("Spark cannot read changes from standard input", hint="put them into a file or a folder")
+    with progress("changes followed") as step_done:
+        watch(query, changes, init or (), master, report=lambda report: step_done())

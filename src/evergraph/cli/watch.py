@@ -10,6 +10,7 @@ import typer
 
 from evergraph.cli.inputs import base_iri, display_name, read_text
 from evergraph.cli.progress import progress
+from evergraph.cli.run import SparkMaster, watch_on_spark
 from evergraph.delta import Bag, Request
 from evergraph.engines.local.pauses import watch_collector
 from evergraph.errors import SyntaxProblem, UsageError
@@ -43,6 +44,7 @@ def watch(
     init: Init = None,
     engine: EngineOption = Engine.LOCAL,
     limit: Limit = None,
+    spark_master: SparkMaster = None,
     decisions: Annotated[
         bool, typer.Option("--decisions", help="Say on standard error how each large change was taken in.")
     ] = False,
@@ -59,12 +61,13 @@ def watch(
 
     `evergraph watch people.rq --init dump.nt.gz --changes history.rdfp | jq .added`
     """
-    if engine is Engine.SPARK:
-        raise UsageError("standing queries run on the local engine only, so far", hint="leave --engine out")
     if query == "-" and str(changes) == "-":
         raise UsageError("standard input cannot be both the query and the changes", hint="put the query into a file")
     parsed = load_query(query)
     source = open_source(changes)
+    if engine is Engine.SPARK:
+        watch_on_spark(parsed, changes, init, spark_master)
+        return
     watch_collector()
     view = follow(parsed, limit=limit)
     view.take(initial_data(init))

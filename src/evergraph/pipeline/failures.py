@@ -6,6 +6,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from evergraph import errors
+from evergraph.engines.spark.loading import data_problem
 from evergraph.errors import EvergraphError
 
 _OWN = re.compile(
@@ -23,6 +24,8 @@ def told(error: BaseException) -> BaseException:
     """Return the error of Evergraph that is behind an error of Spark; others are told by their first line."""
     if not isinstance(error, PySparkException | Py4JError):
         return error
+    if isinstance(error, PySparkException) and (problem := data_problem(error)):
+        return problem
     text = str(error)
     if found := _OWN.search(text):
         kind = getattr(errors, found["kind"], EvergraphError)

@@ -58,9 +58,11 @@ class Outcome:
             self.frame.unpersist()
 
 
-def outcome_of(frame: DataFrame, columns: Sequence[str]) -> Outcome:
+def outcome_of(frame: DataFrame | pa.Table, columns: Sequence[str]) -> Outcome:
     """Find out what a frame holds; it is computed once."""
     names = [*columns, WEIGHT]
+    if isinstance(frame, pa.Table):
+        return small_outcome(frame.select(names), columns)
     frame = frame.select(*names)
     first = frame.limit(SMALL + 1).toArrow()
     if first.num_rows <= SMALL:

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +31,7 @@ from evergraph.pipeline.outcomes import Outcome, outcome_of
 from evergraph.pipeline.sinks import Flow, Places, SinkWriter, open_sink
 from evergraph.pipeline.state import State
 from evergraph.sources.feeds import Settings, open_feed
+from evergraph.terms import Variable
 
 _COMPACT_EVERY = 20
 _POLL = "100 milliseconds"
@@ -73,7 +75,6 @@ class Stopped(Exception):
 class Runner:
     """One run of a pipeline.
 
-    :param extra: sinks that only this run has.
     :param report: is told about every batch after it was committed.
     """
 
@@ -84,7 +85,6 @@ class Runner:
         report: Report,
         *,
         follow: bool = False,
-        extra: tuple[Target, ...] = (),
     ) -> None:
         self._pipeline = pipeline
         self._spark = spark
@@ -100,7 +100,10 @@ class Runner:
             self._resources.callback(self._state.close)
             self._table = self._open_table()
             self._engine = self._open_engine()
-            self._targets = [*self._open_targets(), *extra]
+            self._targets = list(self._open_targets())
+        except (PySparkException, Py4JError) as error:
+            self._resources.close()
+            raise told(error) from None
         except BaseException:
             self._resources.close()
             raise
@@ -127,6 +130,14 @@ class Runner:
         finally:
             self._resources.close()
 
+    def variables(self, view: str) -> tuple[Variable, ...]:
+        """Return what the columns of a view are."""
+        return self._engine.views[view].variables
+
+    def add(self, target: Target) -> None:
+        """Add a sink that only this run has."""
+        self._targets.append(target)
+
     def stop(self) -> None:
         """End after the batch at hand; may be called from anywhere, signal handlers included."""
         self._stopping.set()
@@ -148,7 +159,7 @@ class Runner:
         shutil.rmtree(self._state.checkpoint, ignore_errors=True)
         table = QuadTable.make(path)
         if self._pipeline.init:
-            table.load(self._spark, self._pipeline.init)
+            table.load(self._spark, self._pipeline.init, on_error="fail")
         table.append(arrow_schema(QUAD).empty_table(), app=name, batch=0)
         return table
 
@@ -271,7 +282,7 @@ class Runner:
         self._compact(batch, clock)
         self._tell(batch, sequence, changes, exact.added, exact.removed, views, clock)
 
-    def _outcomes(self, delta: DataFrame) -> dict[str, Outcome]:
+    def _outcomes(self, delta: DataFrame | pa.Table) -> dict[str, Outcome]:
         frames = self._engine.deltas(delta)
         columns = {name: self._engine.views[name].columns for name in frames}
         if len(frames) < 2:

@@ -1,14 +1,20 @@
 """``evergraph.run``: a pipeline from its definition to its end. Spark is only imported when it runs."""
 
 import signal
+import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from evergraph.pipeline.definition import Pipeline, load_pipeline
+from evergraph.pipeline.definition import Pipeline, ViewDefinition, load_pipeline
+from evergraph.sources.feeds import Limit
+from evergraph.sparql.algebra import Query
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Report: TypeAlias = Callable[[dict[str, object]], None]
 """Is told about every batch that was committed."""
@@ -23,22 +29,68 @@ def run(
 ) -> list[dict[str, object]]:
     """Run a pipeline until its source is exhausted, or with ``follow`` until it is interrupted.
 
-    A run goes on where the last one was, however that ended. SIGINT and SIGTERM end it after the batch at hand.
+    A run goes on where the last one was, however that ended. SIGINT and SIGTERM end it after the batch at hand. Spark
+    is stopped at the end, unless it was running before.
 
     :param report: is told about every batch after it was committed; without it, the reports are returned.
     :returns: a report for every committed batch: its number, the sequence reached, what was inserted and deleted, what
         each view gained and lost, and how long it took. With ``report``, an empty list.
     """
-    from evergraph.engines.spark.session import open_session
     from evergraph.pipeline.runner import Runner
 
     pipeline = path if isinstance(path, Pipeline) else load_pipeline(path)
-    spark = open_session(spark_master or pipeline.master, memory=pipeline.memory, conf=pipeline.conf)
     reports: list[dict[str, object]] = []
-    runner = Runner(pipeline, spark, report or reports.append, follow=follow)
-    with stopped_by_signals(runner.stop):
-        runner.run()
+    with spark_for(pipeline, spark_master) as spark:
+        runner = Runner(pipeline, spark, report or reports.append, follow=follow)
+        with stopped_by_signals(runner.stop):
+            runner.run()
     return reports
+
+
+def watch(
+    query: Query,
+    changes: Path,
+    init: Iterable[Path] = (),
+    spark_master: str | None = None,
+    *,
+    report: Report = lambda report: None,
+) -> None:
+    """Maintain one query on Spark, change by change, and print its changes as ``evergraph watch`` does."""
+    from evergraph.pipeline.runner import Runner, Target
+    from evergraph.pipeline.sinks.rows import StandardOutput
+
+    with tempfile.TemporaryDirectory(prefix="evergraph-") as folder:
+        view = ViewDefinition("view", "", query, ())
+        pipeline = Pipeline(
+            "watch",
+            Path(folder) / "state",
+            changes.absolute(),
+            tuple(path.absolute() for path in init),
+            (view,),
+            limit=Limit(changes=1),
+        )
+        with spark_for(pipeline, spark_master) as spark:
+            runner = Runner(pipeline, spark, report)
+            printer = StandardOutput(Path(folder), query, runner.variables("view"))
+            runner.add(Target("view", printer))
+            with stopped_by_signals(runner.stop):
+                runner.run()
+
+
+@contextmanager
+def spark_for(pipeline: Pipeline, master: str | None) -> "Iterator[SparkSession]":
+    """Open Spark, and stop it at the end unless it was there before."""
+    from pyspark.sql import SparkSession
+
+    from evergraph.engines.spark.session import open_session, stop_session
+
+    running = SparkSession.getActiveSession() is not None
+    spark = open_session(master or pipeline.master, memory=pipeline.memory, conf=pipeline.conf)
+    try:
+        yield spark
+    finally:
+        if not running:
+            stop_session(spark)
 
 
 @contextmanager

@@ -15,8 +15,12 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from evergraph.engines.spark import dumps
+from evergraph.engines.spark.lines import parse_lines
 from evergraph.engines.spark.rows import QUAD, WEIGHT, row_of
+from evergraph.errors import SyntaxProblem
 from evergraph.sources.feeds import ALL, Feed, Limit, Offset, Piece, Settings, open_feed
+from evergraph.sources.feeds.files import FilePiece
 from evergraph.terms import Quad
 
 FORMAT = "evergraph"
@@ -127,9 +131,27 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Read what one task has to read."""
         assert isinstance(partition, Portion)
         for piece in partition.pieces:
+            if isinstance(piece, FilePiece):
+                yield from read_file(piece)
+                continue
             rows = piece.rows()
             while chunk := list(islice(rows, _ROWS)):
                 yield record_batch(chunk)
+
+
+def read_file(piece: FilePiece) -> Iterator[pa.RecordBatch]:
+    """Read a file line by line, without making terms of what is canonical already."""
+    file = dumps.Piece(str(piece.file))
+    before = 0
+    for block in file.blocks():
+        parsed = parse_lines(block, file.format)
+        for damaged in parsed.damaged:
+            raise SyntaxProblem(damaged.reason, where=str(piece.file), line=before + damaged.place + 1)
+        before += parsed.lines
+        for rows in parsed.rows:
+            count = rows.num_rows
+            numbers = [pa.array([number] * count, pa.int64()) for number in (piece.sequence, piece.weight)]
+            yield pa.RecordBatch.from_arrays([*rows.columns, *numbers], schema=_ARROW)
 
 
 def record_batch(rows: Sequence[tuple[int, int, Quad]]) -> pa.RecordBatch:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -72,28 +73,37 @@ class JsonLinesWriter(PathSink):
     def write(self, outcome: Outcome, batch: int, sequence: int) -> None:
         """Add a line."""
         if outcome or self._first:
-            self._file.append(batch, self._line(outcome, sequence))
+            self._file.append(batch, json_line(outcome, sequence, self._query, self._variables, self._staging))
         self._first = False
 
-    def _line(self, outcome: Outcome, sequence: int) -> Iterator[bytes]:
-        if outcome.rows is not None:
-            yield json_line(self._query, step_of(outcome, sequence), self._variables).encode()
-            return
-        names = tuple(variable.value for variable in self._variables)
-        write: Format = quoted_statement
-        opening, closing = b"[", b"]"
-        if isinstance(self._query, Select):
-            write = partial(binding, names)
-            head = json.dumps({"vars": list(names)}, ensure_ascii=False, separators=(",", ":"))
-            opening, closing = b'{"head":%s,"results":{"bindings":[' % head.encode(), b"]}}"
-        yield b'{"sequence":%d' % sequence
-        for key, sign in ((b"added", 1), (b"removed", -1)):
-            yield b',"%s":' % key + opening
-            rows = lines(outcome, sign, write, self._staging, by_column=isinstance(self._query, Select))
-            for place, line in enumerate(rows):
-                yield (b"," if place else b"") + line
-            yield closing
-        yield b"}\n"
+
+class StandardOutput:
+    """Prints what ``evergraph watch`` prints."""
+
+    def __init__(self, staging: Path, query: Query, variables: tuple[Variable, ...]) -> None:
+        self._staging = staging
+        self._query = query
+        self._variables = variables
+        self._first = True
+
+    def check(self) -> None:
+        """Do nothing."""
+
+    def begin(self) -> None:
+        """Do nothing."""
+
+    def write(self, outcome: Outcome, batch: int, sequence: int) -> None:
+        """Print a line: the first always, and then what has an effect."""
+        if outcome or self._first:
+            sys.stdout.buffer.writelines(json_line(outcome, sequence, self._query, self._variables, self._staging))
+            sys.stdout.buffer.flush()
+        self._first = False
+
+    def finish(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 class SnapshotWriter(PathSink):
@@ -138,6 +148,26 @@ def step_of(outcome: Outcome, sequence: int) -> Step:
     return Step(sequence, bag.positive(), bag.negative())
 
 
-def json_line(query: Query, step: Step, variables: tuple[Variable, ...]) -> str:
-    """Write a step as a line of JSON."""
-    return json.dumps(json_step(query, step, variables), ensure_ascii=False, separators=(",", ":")) + "\n"
+def json_line(
+    outcome: Outcome, sequence: int, query: Query, variables: tuple[Variable, ...], staging: Path
+) -> Iterator[bytes]:
+    """Write an outcome as the line that ``evergraph watch`` prints for it, in pieces."""
+    if outcome.rows is not None:
+        step = json_step(query, step_of(outcome, sequence), variables)
+        yield (json.dumps(step, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+        return
+    names = tuple(variable.value for variable in variables)
+    write: Format = quoted_statement
+    opening, closing = b"[", b"]"
+    if isinstance(query, Select):
+        write = partial(binding, names)
+        head = json.dumps({"vars": list(names)}, ensure_ascii=False, separators=(",", ":"))
+        opening, closing = b'{"head":%s,"results":{"bindings":[' % head.encode(), b"]}}"
+    yield b'{"sequence":%d' % sequence
+    for key, sign in ((b"added", 1), (b"removed", -1)):
+        yield b',"%s":' % key + opening
+        rows = lines(outcome, sign, write, staging, by_column=isinstance(query, Select))
+        for place, line in enumerate(rows):
+            yield (b"," if place else b"") + line
+        yield closing
+    yield b"}\n"
