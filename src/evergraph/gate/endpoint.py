@@ -74,7 +74,7 @@ class Endpoint:
     def select_exactly(self, text: str) -> Rows | None:
         """Run a SELECT query on a server that may round numbers in its answers; None if it may have done so.
 
-        The answer comes as N-Triples: Virtuoso (7.2.5) takes 15 times as long to write the same as JSON.
+        The answer comes as N-Triples: Virtuoso (7.2.5) takes seven times as long to write the same as JSON.
         """
         assert self.dialect.plain_rows
         body = self._body(text, "query", _QUERY)
