@@ -12,7 +12,8 @@ from evergraph.database import Database, connect
 from evergraph.database import open_database as open
 from evergraph.delta import Bag, Change, Delta, Request
 from evergraph.errors import EvergraphError
+from evergraph.pipeline import run
 
 __version__ = "0.1.0"
 
-__all__ = ["Bag", "Change", "Database", "Delta", "EvergraphError", "Request", "connect", "diff", "open"]
+__all__ = ["Bag", "Change", "Database", "Delta", "EvergraphError", "Request", "connect", "diff", "open", "run"]

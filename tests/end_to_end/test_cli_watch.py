@@ -224,7 +224,7 @@ def test_damaged_changes_stop_the_watch_after_what_was_whole(run: Run) -> None:
         ("watch",),
         ("watch", "q.rq"),
         ("watch", "q.rq", "--changes", "history.rdfp", "--engine", "abacus"),
-        ("watch", "q.rq", "--changes", "history.rdfp", "--engine", "spark"),
+        ("watch", "q.rq", "--changes", "-", "--engine", "spark"),
         ("check", "q.rq", "--changes", "history.rdfp", "--every", "-1"),
         ("explain",),
     ],
