@@ -1,9 +1,14 @@
-"""What every test may use: the option ``--long``, the profiles of Hypothesis, the folder of shared test data."""
+"""What every test may use: the option ``--long``, the profiles of Hypothesis, one Spark, the folder of shared data."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -40,3 +45,13 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("needs the test data in the folder `shared` next to the repository")
     return folder
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator["SparkSession"]:
+    """The one Spark session of the test run; its JVM ends with the run."""
+    from evergraph.engines.spark.session import open_session, stop_session
+
+    session = open_session("local[2]", memory="1g")
+    yield session
+    stop_session(session)
