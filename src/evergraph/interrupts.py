@@ -1,5 +1,6 @@
 """Pieces of work that Ctrl-C must not cut in two."""
 
+import _signal  # type: ignore[import-not-found] # its wrappers look enums up, which costs more than all the rest here
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -7,8 +8,8 @@ from threading import current_thread, main_thread
 from types import FrameType
 from typing import TypeAlias
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGALRM] if hasattr(signal, "SIGALRM") else []))
-_Handlers: TypeAlias = "dict[signal.Signals, Callable[[int, FrameType | None], object]]"
+_SIGNALS = tuple(int(getattr(signal, name)) for name in ("SIGINT", "SIGTERM", "SIGALRM") if hasattr(signal, name))
+_Handlers: TypeAlias = "dict[int, Callable[[int, FrameType | None], object]]"
 LetIn: TypeAlias = Callable[[], AbstractContextManager[None]]
 
 
@@ -27,7 +28,7 @@ def uninterrupted() -> Iterator[LetIn]:
 
     def keep_out() -> None:
         for one in handlers:
-            signal.signal(one, lambda number, frame: waiting.append(number))
+            _signal.signal(one, lambda number, frame: waiting.append(number))
 
     def release() -> None:
         _restore(list(handlers.items()))
@@ -43,7 +44,7 @@ def uninterrupted() -> Iterator[LetIn]:
             keep_out()
 
     for one in _SIGNALS:
-        handler = signal.getsignal(one)
+        handler = _signal.getsignal(one)
         if callable(handler):
             handlers[one] = handler
     try:
@@ -58,10 +59,10 @@ def _nothing() -> Iterator[None]:
     yield
 
 
-def _restore(handlers: "list[tuple[signal.Signals, Callable[[int, FrameType | None], object]]]") -> None:
+def _restore(handlers: "list[tuple[int, Callable[[int, FrameType | None], object]]]") -> None:
     """Restore all handlers, even if one that is back raises at once."""
     if handlers:
         try:
-            signal.signal(*handlers[0])
+            _signal.signal(*handlers[0])
         finally:
             _restore(handlers[1:])
