@@ -91,7 +91,7 @@ def cut(files: Iterable[str], *, cores: int) -> list[list[Piece]]:
     room = 0
     for file, size in sizes.items():
         for one, weight in _pieces(file, size, piece):
-            if weight > room:
+            if not tasks or weight > room:
                 tasks.append([])
                 room = piece
             tasks[-1].append(one)
