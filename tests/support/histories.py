@@ -82,7 +82,7 @@ def check_history(seed: int, steps: int = 12, optimizer: Optimizer | None = None
     check_query(seed, text, pool, steps, optimizer)
 
 
-_AROUND_EXISTS = (
+AROUND_EXISTS = (
     "?a :p ?b FILTER EXISTS {0}",
     "?a :p ?b OPTIONAL {{ ?b :q ?c }} FILTER NOT EXISTS {0}",
     "?a :p ?b OPTIONAL {{ ?b :p ?c FILTER EXISTS {0} }}",
@@ -97,7 +97,7 @@ def check_exists(seed: int, steps: int = 10, optimizer: Optimizer | None = None)
     """Maintain a query with EXISTS of a random pattern, in one of several places."""
     source = RandomQueries(Random(seed))
     pool, group = source.dataset(most=30), source.group()
-    text = f"{PROLOGUE}SELECT * {{ {source.random.choice(_AROUND_EXISTS).format(group)} }}"
+    text = f"{PROLOGUE}SELECT * {{ {source.random.choice(AROUND_EXISTS).format(group)} }}"
     check_query(seed, text, pool, steps, optimizer)
 
 

@@ -249,11 +249,15 @@ class PlanFrames:
         source, target = plan.source, plan.target
         graph = plan.context.variable if isinstance(plan.context, EachGraph) else None
 
+        whole: list[Frame] = []
+        if not isinstance(plan.step, nodes.BGP):  # not worth working out again at every level
+            rows = self.rows(plan.step, version).distinct()
+            whole.append(self._keep(rows) or rows)
+
         def steps(places: Frame | None, backward: bool) -> Frame:
             here = target if backward else source
             keys = None if places is None else _for(plan.step, places.keys((closures.NODE,)).renamed((here,)))
-            rows = self.rows(plan.step, version, keys)
-            return _as_steps(rows, source, target, graph)
+            return _as_steps(whole[0] if whole else self.rows(plan.step, version, keys), source, target, graph)
 
         return steps
 
