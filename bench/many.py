@@ -5,17 +5,21 @@ hundred queries are ten of each template; the others are about other cities and 
 again, one at a time, without parsing; what the engine returns is counted and dropped.
 
 What a change costs depends on how many queries it reaches: each has rows to be found, a result to be changed and a
-notification. So the table has a line for each number of queries reached, and compares like with like:
+notification. So results that are delivered and overhead are told apart:
 
 * "near" are changes around the first hundred queries: the same quads, however many other queries there are;
 * "any" are changes all over the data. The more queries there are, the more of them are reached: with a hundred queries
-  next to none, with a hundred thousand four on average. That is delivery of results, not overhead;
+  next to none, with a hundred thousand four on average;
 * "unwanted" are changes of a predicate that no query has.
 
-"×" is the median over that of the smallest number of queries with enough such changes: what queries cost that a change
-does not reach. The target is at most 2. "all" has all changes of a kind; "µs/query" there is what a query reached costs
-on top of a change that reaches none. Registration includes parsing; memory is what Python allocates while queries
-are registered, parsed queries, views, rows and quads for them included, divided by their number.
+"reached" is how many queries a change reaches on average, "µs/query" the median of what a change took over the queries
+that it reached, if any. "like" are the changes that reach exactly as many queries as they did when there were fewer
+("than" so many, the fewest with enough such changes): the same quads, with the same work to do. "×" is the median of
+what they take now over the median of what they took then, which is what queries cost that a change does not reach. The
+target is at most 2. "all ×" compares all changes with those at a hundred queries, more results to deliver included.
+
+Registration includes parsing; memory is what Python allocates while queries are registered, parsed queries, views,
+rows and quads for them included, divided by their number.
 """
 
 import gc
@@ -40,7 +44,6 @@ CHANGES = 2_000
 COUNTS = (100, 1_000, 10_000, 100_000)
 ENOUGH = 100
 """How many changes a median needs."""
-REACHED = range(9)
 UNWANTED = NamedNode(NS + "unwanted")
 
 TEMPLATES = (
@@ -55,8 +58,8 @@ TEMPLATES = (
     "SELECT ?c {{ <{person}> :knows ?x . ?x :city ?c }}",
     "ASK {{ ?x :knows <{person}> ; :city <{city}> }}",
 )
-Times = dict[int, list[float]]
-"""What changes took, in µs, by the number of queries that they reached."""
+Measured = list[tuple[float, int]]
+"""For each change what it took, in µs, and how many queries it reached."""
 
 
 def data() -> Iterator[Quad]:
@@ -81,16 +84,15 @@ def queries() -> Iterator[str]:
                 yield f"PREFIX : <{NS}> " + template.format(**names)
 
 
-def single(engine: LocalEngine, sample: list[Quad]) -> Times:
+def single(engine: LocalEngine, sample: list[Quad]) -> Measured:
     """Delete and insert each quad."""
-    times: Times = {}
+    measured = []
     for quad in sample:
         for delta in (Delta(deleted=frozenset([quad])), Delta(inserted=frozenset([quad]))):
             begin = time.perf_counter_ns()
             changes = engine.apply(delta)
-            taken = time.perf_counter_ns() - begin
-            times.setdefault(len(changes), []).append(taken / 1_000)
-    return times
+            measured.append(((time.perf_counter_ns() - begin) / 1_000, len(changes)))
+    return measured
 
 
 def samples(quads: list[Quad]) -> dict[str, list[Quad]]:
@@ -107,29 +109,31 @@ class Lines:
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._first: dict[tuple[str, int], float] = {}
+        self._before: dict[str, dict[int, Measured]] = {}
 
-    def add(self, count: int, kind: str, times: Times) -> None:
+    def add(self, count: int, kind: str, measured: Measured) -> None:
         """Add what one kind of changes took with so many queries."""
-        every = [one for some in times.values() for one in some]
-        reached = sum(number * len(some) for number, some in times.items())
-        least = statistics.fmean(times[min(times)])
-        effects = sum((number - min(times)) * len(some) for number, some in times.items())
-        spent = sum(every) - least * len(every)
-        each: object = spent / effects if effects >= ENOUGH else "—"
-        average = f"{reached / len(every):.2f}"
-        self._report.add(count, kind, "all", average, len(every), statistics.median(every), "—", each)
-        for number in REACHED:
-            some = times.get(number, [])
-            if len(some) >= ENOUGH and len(times) > 1:
-                median = statistics.median(some)
-                first = self._first.setdefault((kind, number), median)
-                self._report.add(count, kind, number, number, len(some), median, median / first, "—")
+        before = self._before.setdefault(kind, {})
+        median = statistics.median(one for one, _ in measured)
+        each = [one / reached for one, reached in measured if reached]
+        average = statistics.fmean(reached for _, reached in measured)
+        all_ratio = median / statistics.median(one for one, _ in before[COUNTS[0]]) if before else 1.0
+        line = (count, kind, average, median, statistics.median(each) if len(each) >= ENOUGH else "—", all_ratio)
+        self._report.add(*line, *self._like(before, measured))
+        before[count] = measured
+
+    def _like(self, before: dict[int, Measured], measured: Measured) -> tuple[object, object, object]:
+        for count, then in before.items():
+            pairs = [(now, old) for (now, one), (old, other) in zip(measured, then, strict=True) if one == other]
+            if len(pairs) >= ENOUGH:
+                now, old = (statistics.median(side) for side in zip(*pairs, strict=True))
+                return len(pairs), count, now / old
+        return "—", "—", "—"
 
 
 def main() -> None:
     """Run everything and write the results."""
-    report = Report("many", ("queries", "changes", "reach", "average", "number", "median µs", "×", "µs/query"))
+    report = Report("many", ("queries", "changes", "reached", "median µs", "µs/query", "all ×", "like", "than", "×"))
     registration = Report("many_registration", ("queries", "register µs", "bytes/query"))
     quads = list(data())
     store = Store()
