@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +26,9 @@ BUCKETS = "_buckets"
 BUCKET = "_bucket"
 PARTITIONS = (BUCKETS, BUCKET)
 """The partition columns: how many buckets there were when the file was written (0: it is of the tail), and which."""
+
+TAIL: Mapping[str, str | None] = MappingProxyType({BUCKETS: "0", BUCKET: "0"})
+"""The partition of the tail."""
 
 _SHOWN = 64
 """How much of a text the statistics of a file hold."""

@@ -5,32 +5,29 @@ a small file with signed weights to the *tail*; `WeightedTable.compact` folds th
 touches. What counts is always base plus tail, so a batch costs what it changes, and compaction changes nothing.
 """
 
-import contextlib
 import json
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Self
 
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 
 from evergraph.engines.spark import statistics
+from evergraph.engines.spark.contents import SMALL, StoredRows, TableVersionUnknown
 from evergraph.engines.spark.dumps import estimated_rows
 from evergraph.engines.spark.loading import OnError, collect_rejected, read_dump
-from evergraph.engines.spark.net import NetTail, base_and_tail, consolidated, matching, net_rows
-from evergraph.engines.spark.rows import QUAD, WEIGHT, arrow_schema, spark_schema
+from evergraph.engines.spark.net import consolidated, net_rows
+from evergraph.engines.spark.rows import QUAD, WEIGHT, spark_schema
 from evergraph.engines.spark.snapshots import (
     BUCKET,
-    BUCKETS,
-    PARTITIONS,
+    TAIL,
     CommitConflict,
     DataFile,
-    NoVersion,
     Snapshot,
     TableError,
     added_file,
@@ -39,9 +36,7 @@ from evergraph.engines.spark.snapshots import (
     snapshot,
     write_small,
 )
-from evergraph.engines.spark.statistics import Statistics
 from evergraph.engines.spark.writing import (
-    DATA,
     ROWS_PER_BUCKET,
     bucket_of,
     buckets_for,
@@ -51,14 +46,7 @@ from evergraph.engines.spark.writing import (
     write_set,
     write_tail,
 )
-from evergraph.errors import UsageError
 from evergraph.files import AnyPath
-
-FORMAT = 1
-"""The version of the layout; a table of another one is refused."""
-
-SMALL = 50_000
-"""Up to so many rows, a change or a tail goes through the driver."""
 
 COMPACTION = "evergraph.compaction"
 """The application transaction of compactions, so that of two at the same time only one is committed."""
@@ -66,102 +54,15 @@ COMPACTION = "evergraph.compaction"
 LOADING = "evergraph.loading"
 """The application transaction of the first load."""
 
-_FORMAT_KEY, _SHAPE_KEY = "evergraph.format", "evergraph.shape"
 _MOST_TAIL_FILES = 100
 _SLACK = 4
 
 
-class TableVersionUnknown(TableError):
-    """The folder holds a Delta table that this version of Evergraph does not read."""
-
-    condition = "TABLE_FORMAT"
-
-
-class WeightedTable:
+class WeightedTable(StoredRows):
     """A bag of rows of nullable text columns. Open an existing one, or make one with `create`.
 
     One process writes under one ``app`` name; any number may read, at any version, and compact.
     """
-
-    def __init__(self, path: AnyPath) -> None:
-        self.path = Path(path).absolute()
-        configuration = open_delta(self.path).metadata().configuration
-        found = configuration.get(_FORMAT_KEY)
-        if found != str(FORMAT):
-            what = f"is a table of format {found}" if found else "is a Delta table, but not one of Evergraph"
-            raise TableVersionUnknown(
-                f"{self.path} {what}; this version reads format {FORMAT}",
-                hint="load the data again into a new folder, or use the version of Evergraph that wrote it",
-            )
-        shape = json.loads(configuration[_SHAPE_KEY])
-        self.columns: tuple[str, ...] = tuple(shape["columns"])
-        self.key: str | None = shape["key"]
-        self.order: tuple[str, ...] = tuple(shape["order"])
-        self.distinct: bool = shape["distinct"]
-        self._net = NetTail(self.columns)
-
-    @classmethod
-    def create(
-        cls,
-        path: AnyPath,
-        columns: Sequence[str],
-        *,
-        key: str | None = None,
-        order: Sequence[str] | None = None,
-        distinct: bool = False,
-    ) -> Self:
-        """Make an empty table.
-
-        ``key`` is the column that buckets go by (default: the first) and ``order`` how rows are sorted in them.
-        ``distinct`` says that no row ever counts more than once and that all changes are exact: reading is cheaper.
-        """
-        _refuse_names(columns)
-        _refuse_content(Path(path))
-        shape = {
-            "columns": list(columns),
-            "key": key or (columns[0] if columns else None),
-            "order": list(order if order is not None else columns),
-            "distinct": distinct,
-        }
-        partitions = [pa.field(name, pa.int32()) for name in PARTITIONS]
-        DeltaTable.create(
-            Path(path).absolute(),
-            pa.schema([*arrow_schema(columns), *partitions]),
-            partition_by=list(PARTITIONS),
-            configuration={
-                _FORMAT_KEY: str(FORMAT),
-                _SHAPE_KEY: json.dumps(shape),
-                "delta.checkpointInterval": "50",
-            },
-            mode="error",
-            raise_if_key_not_exists=False,
-        )
-        return cls(path)
-
-    @classmethod
-    def exists(cls, path: AnyPath) -> bool:
-        """Tell whether there is a Delta table in a folder."""
-        return DeltaTable.is_deltatable(str(Path(path).absolute()))
-
-    @property
-    def version(self) -> int:
-        """The newest version; every commit makes one."""
-        return open_delta(self.path).version()
-
-    def snapshot(self, version: int | None = None) -> Snapshot:
-        """List the files of a version."""
-        return snapshot(self.path, open_delta(self.path, version))
-
-    def committed(self, app: str) -> int | None:
-        """Tell the last batch that was committed under a name."""
-        return open_delta(self.path).transaction_version(app)
-
-    def read(self, spark: SparkSession, version: int | None = None) -> DataFrame:
-        """Read the net content: every row once, with a weight above 0. Later commits do not show in the frame."""
-        files = self.snapshot(version)
-        if version is not None:
-            self._refuse_vacuumed(files)
-        return self._net_content(spark, files)
 
     def append(self, delta: DataFrame | pa.Table, *, app: str, batch: int, large: bool | None = None) -> bool:
         """Commit a change, once for each ``app`` and ``batch``; a batch that was committed before gives False.
@@ -205,7 +106,7 @@ class WeightedTable:
         if not files.tail:
             return False
         removed: Sequence[DataFile]
-        if whole or not files.base or _is_long(files):
+        if whole or not files.base or _is_long(files) or files.tail_rows > SMALL:
             actions, removed = self._folded(spark, files)
         elif len(files.tail) > 1:
             actions, removed = self._write_small(self._net.of(files), new=False), files.tail
@@ -222,65 +123,13 @@ class WeightedTable:
             self._measure(spark)
         return True
 
-    def statistics(self, spark: SparkSession) -> Statistics:
-        """Tell how large the table is; measured the first time, after that as of the last load or larger compaction."""
-        return statistics.load(self.path) or self._measure(spark)
-
-    def _measure(self, spark: SparkSession) -> Statistics:
-        files = self.snapshot()
-        found = statistics.measure(self._net_content(spark, files), files.version)
-        statistics.save(self.path, found)
-        return found
-
-    def vacuum(self, *, older_than_hours: int = 24 * 7) -> int:
-        """Remove the files that no version of the last hours needs, orphans included; tell how many there were.
-
-        Work that runs for longer than that loses its files: choose the time accordingly.
-        """
-        unused = open_delta(self.path).vacuum(
-            retention_hours=older_than_hours, dry_run=True, enforce_retention_duration=False, full=True
-        )
-        # Delta would remove everything in the folder that it does not know, whoever put it there.
-        own = [self.path / path for path in unused if PurePosixPath(path).parts[0] == DATA]
-        for path in own:
-            path.unlink(missing_ok=True)
-        for folder in sorted((self.path / DATA).glob("**/"), reverse=True):
-            with contextlib.suppress(OSError):  # not empty
-                folder.rmdir()
-        return len(own)
-
-    def _net_content(self, spark: SparkSession, files: Snapshot) -> DataFrame:
-        base = self._frame(spark, files, files.base)
-        if not files.tail:
-            return base
-        if files.tail_rows <= SMALL:
-            net = self._net.of(files)
-            if not files.base:
-                return spark.createDataFrame(net, spark_schema(self.columns))
-            if not net.num_rows:
-                return base
-            if self.columns:
-                return base_and_tail(spark, base, net, self.columns, distinct=self.distinct)
-        tail = self._frame(spark, files, files.tail)
-        if not (self.distinct and files.base):
-            return consolidated(base.unionByName(tail), self.columns)
-        net_tail = consolidated(tail, self.columns)
-        kept = matching(base, net_tail.where(sf.col(WEIGHT) < 0), self.columns, "left_anti", broadcast=False)
-        return kept.unionByName(net_tail.where(sf.col(WEIGHT) > 0))
-
-    def _frame(self, spark: SparkSession, files: Snapshot, some: Sequence[DataFile]) -> DataFrame:
-        schema = spark_schema(self.columns)
-        if not some:
-            return spark.createDataFrame([], schema)
-        return spark.read.schema(schema).parquet(*files.absolute(some))
-
     def _write(self, opened: DeltaTable, delta: DataFrame | pa.Table, large: bool | None) -> list[AddAction]:
         if isinstance(delta, DataFrame):
             if not large:
                 rows = delta.select(*self.columns, WEIGHT).limit(SMALL + 1).toArrow()
                 if rows.num_rows <= SMALL:
                     return self._write_small(net_rows(rows, self.columns))
-            if snapshot(self.path, opened).tail or snapshot(self.path, opened).base:
+            if snapshot(self.path, opened).rows:
                 return write_tail(delta, self.path, self.columns)
             return self._write_first(delta)
         return self._write_small(net_rows(delta, self.columns))
@@ -294,8 +143,11 @@ class WeightedTable:
 
     def _write_first(self, rows: DataFrame) -> list[AddAction]:
         """Write the first rows of a table as its base; how many they are is only known to Spark."""
-        count = rows.count()
-        return self._write_base(consolidated(rows, self.columns), buckets_for(count))
+        actions = self._write_base(consolidated(rows, self.columns), buckets_for(rows.count()))
+        if any(json.loads(action.stats)["minValues"][WEIGHT] < 0 for action in actions):
+            for action in actions:  # a change that takes away what was never there: not what a base holds
+                action.partition_values = dict(TAIL)
+        return actions
 
     def _write_base(
         self, rows: DataFrame, buckets: int, touched: Sequence[int] | None = None, *, new: bool = True
@@ -327,13 +179,6 @@ class WeightedTable:
         merged = consolidated(self._frame(spark, files, replaced).unionByName(tail), self.columns)
         return self._write_base(merged, buckets, touched, new=False), [*replaced, *files.tail]
 
-    def _refuse_vacuumed(self, files: Snapshot) -> None:
-        if not all(Path(path).exists() for path in files.absolute([*files.base, *files.tail])):
-            raise NoVersion(
-                f"{self.path}: the files of version {files.version} were removed",
-                hint="vacuum later, or read a newer one",
-            )
-
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
@@ -347,6 +192,11 @@ class Loaded:
 
 class QuadTable(WeightedTable):
     """A set of quads in the columns `QUAD`, in buckets by subject, sorted by predicate, subject and object."""
+
+    def __init__(self, path: AnyPath) -> None:
+        super().__init__(path)
+        if self.columns != QUAD or not self.distinct:
+            raise TableError(f"{self.path} is a table of other rows than quads", hint="name a table that was loaded")
 
     @classmethod
     def make(cls, path: AnyPath) -> Self:
@@ -389,20 +239,4 @@ def _is_long(files: Snapshot) -> bool:
     return files.tail_rows > max(SMALL, files.base_rows // 10)
 
 
-def _refuse_content(path: Path) -> None:
-    """A table has its folder for itself."""
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise TableError(
-            f"{path} is there already", hint="name a new or empty folder for the table, or open the one it is"
-        )
-
-
-def _refuse_names(columns: Sequence[str]) -> None:
-    reserved = {WEIGHT, *PARTITIONS} & set(columns)
-    folded = {name.casefold() for name in columns}
-    odd = [name for name in columns if not name or set(name) & set(" ,;{}()\n\t=")]
-    if reserved or len(folded) != len(columns) or odd:
-        raise UsageError(
-            f"a table cannot have the columns {', '.join(columns)}",
-            hint=f"names differ in more than case, without ,;{{}}()=, and are not {WEIGHT}, {BUCKET}, {BUCKETS}",
-        )
+__all__ = ["COMPACTION", "LOADING", "SMALL", "Loaded", "QuadTable", "TableVersionUnknown", "WeightedTable"]

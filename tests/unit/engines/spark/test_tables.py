@@ -1,4 +1,5 @@
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,8 +8,8 @@ import pytest
 from deltalake import DeltaTable
 
 from evergraph.engines.spark.rows import QUAD, WEIGHT, arrow_schema
-from evergraph.engines.spark.snapshots import NoTable, NoVersion, TableError, commit, open_delta
-from evergraph.engines.spark.tables import QuadTable, TableVersionUnknown, WeightedTable
+from evergraph.engines.spark.snapshots import CommitConflict, NoTable, NoVersion, TableError, commit, open_delta
+from evergraph.engines.spark.tables import COMPACTION, QuadTable, TableVersionUnknown, WeightedTable
 from evergraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,6 +64,40 @@ def test_a_batch_counts_once(tmp_path: Path) -> None:
     assert table.append(rows, app="other", batch=0)
     assert table.append(rows.slice(0, 0), app="app", batch=4)
     assert (table.committed("app"), table.committed("other"), table.snapshot().tail_rows) == (4, 0, 2)
+
+
+def test_writers_of_different_names_do_not_hinder_each_other(tmp_path: Path) -> None:
+    table = WeightedTable.create(tmp_path / "t", ("x",))
+    rows = table_of({("a",): 1}, ("x",))
+
+    def write(app: str) -> list[bool]:
+        own = WeightedTable(table.path)
+        return [own.append(rows, app=app, batch=batch) for batch in range(15)]
+
+    with ThreadPoolExecutor(3) as pool:
+        done = list(pool.map(write, ["a", "b", "c"]))
+    assert all(map(all, done))
+    assert table.snapshot().tail_rows == 45
+
+
+def test_of_two_compactions_at_once_one_counts(spark: "SparkSession", tmp_path: Path) -> None:
+    table = WeightedTable.create(tmp_path / "t", ("x",))
+    table.append(table_of({("a",): 1}, ("x",)), app="x", batch=0)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: WeightedTable(table.path).compact(spark), range(2)))
+    assert rows_of(table.read(spark)) == {("a",): 1}
+    opened = [open_delta(table.path) for _ in range(2)]
+    commit(opened[0], [], app=COMPACTION, batch=9)
+    with pytest.raises(CommitConflict):
+        commit(opened[1], [], app=COMPACTION, batch=9)
+
+
+def test_a_first_change_may_take_away(spark: "SparkSession", tmp_path: Path) -> None:
+    table = WeightedTable.create(tmp_path / "t", ("x",))
+    change = spark.createDataFrame(table_of({("a",): -1, ("b",): 1}, ("x",)))
+    table.append(change, app="x", batch=0, large=True)
+    table.append(table_of({("a",): 2}, ("x",)), app="x", batch=1)
+    assert rows_of(table.read(spark)) == {("a",): 1, ("b",): 1}
 
 
 def test_bags_count_and_know_nulls(spark: "SparkSession", tmp_path: Path) -> None:
@@ -158,6 +193,9 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
     DeltaTable.create(tmp_path / "foreign", pa.schema([("x", pa.string())]))
     with pytest.raises(TableVersionUnknown, match="not one of Evergraph"):
         WeightedTable(tmp_path / "foreign")
+    WeightedTable.create(tmp_path / "rows", ("x",))
+    with pytest.raises(TableError, match="other rows"):
+        QuadTable(tmp_path / "rows")
 
 
 def test_another_format_is_refused(tmp_path: Path) -> None:
