@@ -2,6 +2,6 @@
 
 from evergraph.pipeline.definition import Pipeline, ViewDefinition, load_pipeline
 from evergraph.pipeline.document import PipelineInvalid
-from evergraph.pipeline.running import Report, run, watch
+from evergraph.pipeline.running import Report, check, run, watch
 
-__all__ = ["Pipeline", "PipelineInvalid", "Report", "ViewDefinition", "load_pipeline", "run", "watch"]
+__all__ = ["Pipeline", "PipelineInvalid", "Report", "ViewDefinition", "check", "load_pipeline", "run", "watch"]

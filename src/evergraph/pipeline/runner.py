@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -101,6 +101,7 @@ class Runner:
             self._table = self._open_table()
             self._engine = self._open_engine()
             self._targets = list(self._open_targets())
+            self._state.accept({target.key for target in self._targets})
         except (PySparkException, Py4JError) as error:
             self._resources.close()
             raise told(error) from None
@@ -111,6 +112,7 @@ class Runner:
     def run(self) -> None:
         """Bring everything up to date; following a source, go on until `stop`."""
         try:
+            self._load()
             self._begin_sinks()
             query = self._start()
             try:
@@ -149,37 +151,38 @@ class Runner:
     # --- opening
 
     def _open_table(self) -> QuadTable:
-        """Open the table of quads; make it, and load what there is at first, unless that has been done before."""
-        path, name = self._state.quads, self._pipeline.name
+        """Open the table of quads, or make it; nothing of it counts before batch 0 does."""
+        path = self._state.quads
         if QuadTable.exists(path):
             table = QuadTable(path)
-            if table.committed(name) is not None:
+            if table.committed(self._pipeline.name) is not None:
                 return table
-        shutil.rmtree(path, ignore_errors=True)  # nothing of it counts before batch 0 does
+        shutil.rmtree(path, ignore_errors=True)
         shutil.rmtree(self._state.checkpoint, ignore_errors=True)
-        table = QuadTable.make(path)
-        if self._pipeline.init:
-            table.load(self._spark, self._pipeline.init, on_error="fail")
-        table.append(arrow_schema(QUAD).empty_table(), app=name, batch=0)
-        return table
+        return QuadTable.make(path)
+
+    def _load(self) -> None:
+        """Load what there is before the first change, unless that has been done before."""
+        if self._table.committed(self._pipeline.name) is None:
+            if self._pipeline.init:
+                self._table.load(self._spark, self._pipeline.init, on_error="fail")
+            self._table.append(arrow_schema(QUAD).empty_table(), app=self._pipeline.name, batch=0)
 
     def _open_engine(self) -> SparkEngine:
         queries = {view.name: view.query for view in self._pipeline.views}
         engine = SparkEngine(self._spark, self._table, queries)
-        for name, view in list(engine.views.items()):
-            engine.views[name] = replace(view, environment=self._state.environment(name))
+        self._state.remember(engine)
         return engine
 
     def _open_targets(self) -> Iterator[Target]:
-        keys = set()
         for view, sink in targets(self._pipeline):
             key = self._state.key(view, sink)
-            keys.add(key)
             places = Places(self._state.ledger(key), self._state.staging, f"{self._pipeline.name}:{key}")
             writer = open_sink(sink, self._flow(view), places, self._spark)
             self._resources.callback(writer.close)
+            if not self._state.sink_state(key):
+                writer.check()
             yield Target(view.name if view else None, writer, key)
-        self._state.forget_sinks(keys)
 
     def _flow(self, view: ViewDefinition | None) -> Flow:
         if view is None:
@@ -221,8 +224,7 @@ class Runner:
         self._tell(batch, sequence, 0, quads, 0, views, clock)
 
     def _begin_sink(self, target: Target, outcome: Outcome, batch: int, sequence: int) -> None:
-        if target.key and not self._state.sink_state(target.key):
-            target.writer.check()
+        if target.key:
             self._state.note_sink(target.key, "begun")
         target.writer.begin()
         target.writer.write(outcome, batch, sequence)

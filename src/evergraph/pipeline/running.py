@@ -77,6 +77,15 @@ def watch(
                 runner.run()
 
 
+def check(path: str | Path, spark_master: str | None = None) -> dict[str, object]:
+    """Compare the tables of a pipeline's views with a run of their queries from scratch, on Spark."""
+    from evergraph.pipeline.checking import compare
+
+    pipeline = load_pipeline(path)
+    with spark_for(pipeline, spark_master) as spark:
+        return compare(pipeline, spark)
+
+
 @contextmanager
 def spark_for(pipeline: Pipeline, master: str | None) -> "Iterator[SparkSession]":
     """Open Spark, and stop it at the end unless it was there before."""

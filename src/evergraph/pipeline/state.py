@@ -8,9 +8,11 @@ import hashlib
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evergraph.engines.spark.engine import SparkEngine
 from evergraph.errors import EvergraphError
 from evergraph.gate.journal import FolderLock
 from evergraph.pipeline.definition import KINDS, EndpointSink, Pipeline, Sink, ViewDefinition
@@ -39,11 +41,9 @@ class State:
             self._refuse_changes()
             for view in pipeline.views:
                 self._record["views"].setdefault(view.name, {"query": _identity(view), "now": Environment().now.value})
-            self._forget_others()
             (self.folder / "sinks").mkdir(exist_ok=True)
             shutil.rmtree(self.staging, ignore_errors=True)
             self.staging.mkdir()
-            self._save()
         except BaseException:
             self._lock.release()
             raise
@@ -68,10 +68,11 @@ class State:
         shutil.rmtree(self.staging, ignore_errors=True)
         self._lock.release()
 
-    def environment(self, view: str) -> Environment:
-        """Return what a query sees of the world: the same moment for NOW() in all runs."""
-        moment = self._record["views"][view]["now"]
-        return Environment(now=Literal(moment, datatype=NamedNode(XSD + "dateTime")))
+    def remember(self, engine: SparkEngine) -> None:
+        """Let views see the world as they did in other runs: NOW() stays the same moment."""
+        for name, view in list(engine.views.items()):
+            moment = Literal(self._record["views"][name]["now"], datatype=NamedNode(XSD + "dateTime"))
+            engine.views[name] = replace(view, environment=Environment(now=moment))
 
     # --- sinks
 
@@ -95,8 +96,10 @@ class State:
         self._record["sinks"][key] = state
         self._save()
 
-    def forget_sinks(self, keys: set[str]) -> None:
-        """Forget all sinks but these."""
+    def accept(self, keys: set[str]) -> None:
+        """The definition can be run: keep it, and forget all views and sinks that it does not have."""
+        names = {view.name for view in self._pipeline.views}
+        self._record["views"] = {name: known for name, known in self._record["views"].items() if name in names}
         for key in set(self._record["sinks"]) - keys:
             del self._record["sinks"][key]
             self.ledger(key).unlink(missing_ok=True)
@@ -121,7 +124,7 @@ class State:
 
     def _load(self) -> dict[str, Any]:
         path = self.folder / "pipeline.json"
-        empty = {"format": FORMAT, "name": self._pipeline.name, "source": self._source(), "views": {}, "sinks": {}}
+        new = {"format": FORMAT, "name": self._pipeline.name, "source": self._source(), "views": {}, "sinks": {}}
         if not path.exists():
             others = [entry.name for entry in self.folder.iterdir() if not entry.name.startswith(".")]
             if others:
@@ -129,7 +132,8 @@ class State:
                     f"{self.folder} is not the state of a pipeline: it holds {', '.join(sorted(others)[:3])}",
                     hint="name an empty or new folder as pipeline.state",
                 )
-            return empty
+            save_json(path, new)
+            return new
         record: dict[str, Any] = json.loads(path.read_text())
         if record.get("format") != FORMAT:
             raise StateMismatch(f"{self.folder} is of another version of Evergraph", hint="begin with a new folder")
@@ -156,10 +160,6 @@ class State:
                     hint="give the changed view a new name and new targets: it then begins with its whole result; "
                     "or put the old query back",
                 )
-
-    def _forget_others(self) -> None:
-        names = {view.name for view in self._pipeline.views}
-        self._record["views"] = {name: known for name, known in self._record["views"].items() if name in names}
 
     def _source(self) -> str:
         return self._seen(self._pipeline.changes)
