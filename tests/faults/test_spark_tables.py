@@ -1,4 +1,4 @@
-"""A process that is killed while it writes a table leaves a version of it that somebody committed."""
+"""Whatever ends a process that writes a table, the table is a version of it that somebody committed."""
 
 import os
 import random
@@ -47,6 +47,21 @@ print("go", flush=True)
 table.load(spark, [sys.argv[2]])
 """
 
+_NO_SPACE = """
+import resource, signal, sys
+import pyarrow as pa
+from evergraph.engines.spark.snapshots import TableError
+from evergraph.engines.spark.tables import WeightedTable
+table = WeightedTable(sys.argv[1])
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+rows = {"x": [str(n * 7919 % 100_003) for n in range(9999)], "weight": pa.array([1] * 9999, pa.int64())}
+try:
+    table.append(pa.table(rows), app="p", batch=1)
+except TableError as error:
+    print(error.condition, error.hint)
+"""
+
 
 def kill_after(seconds: float, code: str, *arguments: Path) -> None:
     command = [sys.executable, "-c", code, *map(str, arguments)]
@@ -67,6 +82,15 @@ def test_appends(tmp_path: Path) -> None:
     table.vacuum(older_than_hours=0)
     left = {str(path.relative_to(table.path)) for path in (table.path / "data").rglob("*.parquet")}
     assert left == {file.path for file in table.snapshot().tail}
+
+
+def test_no_space(tmp_path: Path) -> None:
+    table = WeightedTable.create(tmp_path / "t", ("x",))
+    command = [sys.executable, "-c", _NO_SPACE, str(table.path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("TABLE free space")
+    assert (table.version, table.committed("p")) == (0, None)
+    assert not [path for path in (table.path / "data").rglob("*") if path.is_file()]
 
 
 def test_compactions(spark: "SparkSession", tmp_path: Path) -> None:
