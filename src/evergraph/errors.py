@@ -61,6 +61,12 @@ class UnsupportedQuery(EvergraphError):
     condition = "UNSUPPORTED_QUERY"
 
 
+class UnsupportedInterest(UnsupportedQuery):
+    """An interest is not a connected pattern of triples with filters and optional parts."""
+
+    condition = "UNSUPPORTED_INTEREST"
+
+
 class StateLimit(EvergraphError):
     """A standing query needs more state than its limit allows; it is stopped, and the others go on."""
 

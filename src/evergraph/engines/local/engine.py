@@ -5,7 +5,7 @@ from functools import partial
 
 from evergraph.delta import Delta, Request
 from evergraph.engines.local.build import PlanCircuit, Workshop
-from evergraph.engines.local.dictionary import ZSet
+from evergraph.engines.local.dictionary import Dictionary, ZSet
 from evergraph.engines.local.forms import AskOperator, DescribeOperator, TemplateOperator, described_triples
 from evergraph.engines.local.operators import Budget, DistinctOperator
 from evergraph.engines.local.optimizer import Batch, Optimizer
@@ -98,6 +98,11 @@ class LocalEngine:
         del self._views[view]
         if self._sharing.remove(view) and view.failed is None:
             view.circuit.close()
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """What the ids in the rows of changes stand for."""
+        return self._store.dictionary
 
     @property
     def views(self) -> Iterator[View]:

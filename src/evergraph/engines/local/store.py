@@ -117,12 +117,16 @@ class Store:
         routes = self._routes.get(quad.predicate, self._other_routes)
         if routes is None:
             return None
-        relations = self._route(quad.predicate, quad.graph_name).relations
+        graph = quad.graph_name
+        route = routes.get(graph)
+        if route is None:
+            if len(routes) >= _ROUTES:
+                routes.clear()
+            route = routes[graph] = self._route(quad.predicate, graph)
         subject, object_ = self._known(quad.subject), self._known(quad.object)
-        concerned = [one for one in relations if one.admits(subject, object_)]
+        concerned = [one for one in route.relations if one.admits(subject, object_)]
         if not concerned:
             return None
-        graph = quad.graph_name
         name = 0 if isinstance(graph, DefaultGraph) else self._known(graph)
         return concerned[0].holds((subject, self._known(quad.predicate), object_, name))
 
