@@ -6,6 +6,8 @@ a few scans, whatever the views are; and what it cannot touch is neither read in
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -98,18 +100,24 @@ async def _quads_of(predicate: str, graph: str, subjects: frozenset[str]) -> Non
 
 
 def _scan(quads: DataFrame, lookups: Sequence[Lookup]) -> Iterable[Quad]:
-    """Fetch the quads that answer lookups, all in one pass."""
-    wanted: dict[QuadPattern, dict[int | None, set[str]]] = {}
+    """Fetch the quads that answer lookups, all in one pass.
+
+    The values of all lookups of one place are looked for together, so that a row costs two or three probes however many
+    lookups there are; the few quads too many do no harm.
+    """
+    values: dict[int, set[str]] = {}
+    predicates: dict[int, set[str | None]] = {}
+    whole = [lookup.pattern for lookup in lookups if lookup.place is None]
     for lookup in lookups:
-        wanted.setdefault(lookup.pattern, {}).setdefault(lookup.place, set()).update(lookup.values)
-    condition: Column = sf.lit(False)
-    for pattern, places in wanted.items():
-        tests = [sf.lit(True) if place is None else _among(QUAD[place], values) for place, values in places.items()]
-        any_of = tests[0]
-        for test in tests[1:]:
-            any_of = any_of | test
-        condition = condition | (pattern_condition(pattern) & any_of)
-    rows = quads.where(condition).select(*QUAD).limit(MOST + 1).toArrow()
+        if lookup.place is not None:
+            values.setdefault(lookup.place, set()).update(lookup.values)
+            predicates.setdefault(lookup.place, set()).add(predicate_of(lookup.pattern))
+    tests = [pattern_condition(pattern) for pattern in whole]
+    for place, some in values.items():
+        test = _among(QUAD[place], some)
+        known = [one for one in predicates[place] if one is not None]
+        tests.append(test & _among("predicate", known) if len(known) == len(predicates[place]) else test)
+    rows = quads.where(reduce(or_, tests)).select(*QUAD).limit(MOST + 1).toArrow()
     if rows.num_rows > MOST:
         raise TooMuch
     return zip(*[rows[name].to_pylist() for name in QUAD], strict=True)
