@@ -14,6 +14,9 @@ _OWN = re.compile(
 )
 
 
+_REASON = re.compile(r"^\s*((?:Caused by: )?[\w.]+(?:Error|Exception): .+)$", re.MULTILINE)
+
+
 class SparkFailed(EvergraphError):
     """Spark could not do its work, for a reason of its own."""
 
@@ -21,7 +24,7 @@ class SparkFailed(EvergraphError):
 
 
 def told(error: BaseException) -> BaseException:
-    """Return the error of Evergraph that is behind an error of Spark; others are told by their first line."""
+    """Return the error of Evergraph that is behind an error of Spark; others are told by the last reason that they give."""
     if not isinstance(error, PySparkException | Py4JError):
         return error
     if isinstance(error, PySparkException) and (problem := data_problem(error)):
@@ -32,9 +35,8 @@ def told(error: BaseException) -> BaseException:
         hint = (found["hint"] or "").removeprefix("\n  hint: ")
         plain = issubclass(kind, EvergraphError) and kind.__init__ is EvergraphError.__init__
         return kind(found["text"], hint=hint) if plain else EvergraphError(found["text"], hint=hint)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    caused = [line for line in lines if line.startswith("Caused by:")]
+    reasons = _REASON.findall(text) or text.strip().splitlines()[:1] or [type(error).__name__]
     return SparkFailed(
-        f"Spark failed: {(caused[-1:] or lines[:1] or [type(error).__name__])[0][:500]}",
+        f"Spark failed: {reasons[-1][:500]}",
         hint="what was committed stays; run the pipeline again to go on",
     )

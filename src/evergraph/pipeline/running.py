@@ -91,10 +91,12 @@ def spark_for(pipeline: Pipeline, master: str | None) -> "Iterator[SparkSession]
     """Open Spark, and stop it at the end unless it was there before."""
     from pyspark.sql import SparkSession
 
+    from evergraph.engines.spark.daemon import MODULE
     from evergraph.engines.spark.session import open_session, stop_session
 
     running = SparkSession.getActiveSession() is not None
-    spark = open_session(master or pipeline.master, memory=pipeline.memory, conf=pipeline.conf)
+    conf = {"spark.python.daemon.module": MODULE, **pipeline.conf}
+    spark = open_session(master or pipeline.master, memory=pipeline.memory, conf=conf)
     try:
         yield spark
     finally:
