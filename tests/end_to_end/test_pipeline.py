@@ -14,11 +14,12 @@ from tests.support.pipelines import Case, replayed
 import evergraph as eg
 from evergraph.engines.spark.tables import QuadTable, WeightedTable
 from evergraph.errors import DataError, EvergraphError, SyntaxProblem
-from evergraph.pipeline import check, outcomes
+from evergraph.pipeline import check, outcomes, watch
 from evergraph.pipeline.runner import Runner
 from evergraph.pipeline.sinks import base, graphs, rows
 from evergraph.pipeline.state import State, StateMismatch
 from evergraph.sources import write_changeset
+from evergraph.sparql.parser import parse_query
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -212,3 +213,12 @@ def test_replay_of_exact_changes(case: Case, tmp_path: Path) -> None:
     reports = eg.run(second)
     assert sum(int(str(report["inserted"])) for report in reports) > 0
     assert replayed(tmp_path / "again.rdfp") == case.states()[-1]
+
+
+@pytest.mark.parametrize("text", ["SELECT ?o { <urn:n1> <urn:p> ?o }", "ASK { ?s <urn:p> ?s }"])
+def test_watch_prints_what_the_local_engine_prints(
+    case: Case, text: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    query = parse_query(text)
+    watch(query, case.folder / "in", [case.folder / "init.nq"])
+    assert capsysbinary.readouterr().out.decode() == case.watched_query(query)

@@ -19,6 +19,7 @@ from evergraph.engines.spark.rows import QUAD, WEIGHT, row_of, term_of
 from evergraph.pipeline.definition import Pipeline, load_pipeline
 from evergraph.rdfio import read_quads, write_quads
 from evergraph.sources import open_source, write_changeset
+from evergraph.sparql.algebra import Query
 from evergraph.sparql.dataset import Dataset
 from evergraph.sparql.expressions import Row
 from evergraph.terms import XSD, Literal, NamedNode, Quad, Term, term_text
@@ -111,7 +112,9 @@ class Case:
 
     def watched(self, view: str, until: int = 2**31) -> str:
         """What ``evergraph watch`` prints, up to a sequence."""
-        query = next(one.query for one in self.pipeline.views if one.name == view)
+        return self.watched_query(next(one.query for one in self.pipeline.views if one.name == view), until)
+
+    def watched_query(self, query: Query, until: int = 2**31) -> str:
         first, *later = self.requests()
         local = follow(query)
         local.take(first)

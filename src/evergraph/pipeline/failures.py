@@ -24,7 +24,7 @@ class SparkFailed(EvergraphError):
 
 
 def told(error: BaseException) -> BaseException:
-    """Return the error of Evergraph that is behind an error of Spark; others are told by the last reason that they give."""
+    """Return the error of Evergraph that is behind an error of Spark; others by their last reason."""
     if not isinstance(error, PySparkException | Py4JError):
         return error
     if isinstance(error, PySparkException) and (problem := data_problem(error)):
