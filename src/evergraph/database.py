@@ -1,42 +1,49 @@
 """A database: a dataset behind the gate, with a queue of updates, sequence numbers and a change log."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Triple
 
-from evergraph.delta import Change, Request
+from evergraph.delta import Change, Delta, Request
 from evergraph.engines.local.engine import LocalEngine, View
-from evergraph.errors import ReadOnly, StoreError, UpdateFailed, UsageError
+from evergraph.engines.local.store import Lookup
+from evergraph.engines.local.views import ViewChange
+from evergraph.errors import EvergraphError, ReadOnly, StoreError, SyntaxProblem, UpdateFailed, UsageError
 from evergraph.fifo import FifoLock
 from evergraph.gate.embedded import EmbeddedDataset
 from evergraph.gate.endpoint import Endpoint
 from evergraph.gate.extract import Effect, Loader, extract, request_delta
 from evergraph.gate.journal import FolderLock, Journal
 from evergraph.gate.load import load_document
+from evergraph.gate.operations import DatasetGraphs, Modify
 from evergraph.gate.remote import RemoteDataset
+from evergraph.gate.request import Step as UpdateStep
 from evergraph.gate.request import parse_update
 from evergraph.gate.transaction import Dataset, Transaction
 from evergraph.interrupts import uninterrupted
 from evergraph.log import ChangeLog
 from evergraph.plan.notation import prefixes
 from evergraph.rdfio import read_quads
+from evergraph.sparql.algebra import Query
 from evergraph.sparql.parser import parse_query
 from evergraph.terms import DEFAULT_GRAPH, GraphName, NamedNode, Quad
-from evergraph.views.queries import StandingQuery, Step
+from evergraph.views.queries import StandingQuery
 
+T = TypeVar("T")
 QueryResult: TypeAlias = QuerySolutions | QueryBoolean | QueryTriples | list[Triple]
 
 
 class QueryableDataset(Dataset, Protocol):
     """What a database needs of its dataset: reading and writing for the gate, queries, and an end to each change."""
 
-    def query(self, text: str) -> QueryResult:
+    def query(self, text: str, base: str | None = None, graphs: DatasetGraphs | None = None) -> QueryResult:
         """Run a SPARQL query."""
 
     def settle(self, sequence: int) -> None:
@@ -47,6 +54,50 @@ class QueryableDataset(Dataset, Protocol):
 
     def close(self) -> None:
         """Let go of files and connections."""
+
+
+class Listener(Protocol):
+    """Somebody who follows a standing query."""
+
+    def take(self, sequence: int, change: ViewChange) -> None:
+        """Take what a change of the data did to the result; called in the order of changes, by who makes them."""
+
+    def close(self) -> None:
+        """Take note that the query is no longer maintained."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRequest:
+    """A SPARQL 1.1 Update request. ``using`` and ``using_named`` are the dataset of the protocol, if it names one."""
+
+    text: str
+    base: str | None = None
+    using: tuple[NamedNode, ...] = ()
+    using_named: tuple[NamedNode, ...] = ()
+
+    def parse(self) -> tuple[UpdateStep, ...]:
+        """Parse the request; its WHERE clauses are over the graphs that the protocol names."""
+        steps = parse_update(self.text, base=self.base)
+        return tuple(map(self._placed, steps)) if self.using or self.using_named else steps
+
+    def _placed(self, step: UpdateStep) -> UpdateStep:
+        operation = step.operation
+        if not isinstance(operation, Modify):
+            return step
+        where = operation.where
+        if where.with_graph is not None or where.using is not None or where.using_named is not None:
+            raise SyntaxProblem(f"{step}: a request with WITH or USING cannot be given using-graph-uri parameters")
+        where = replace(where, using=self.using, using_named=self.using_named, only=None)
+        return replace(step, operation=replace(operation, where=where, deletes_matches=False, matches_plainly=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A standing query in an engine of its own that follows nothing: what the result was at one change."""
+
+    sequence: int
+    engine: LocalEngine
+    view: View
 
 
 class Database:
@@ -74,12 +125,17 @@ class Database:
         self._sequence = log.last if log else 0
         self._closed = False
         self._engine: LocalEngine | None = None
-        self._watching: dict[View, StandingQuery] = {}
+        self._watching: dict[View, Listener] = {}
 
     @property
     def sequence(self) -> int:
         """The sequence number of the last change; 0 before the first."""
         return self._sequence
+
+    @property
+    def has_log(self) -> bool:
+        """Whether there is a change log."""
+        return self._log is not None
 
     def update(self, text: str, *, base: str | None = None, where: str = "") -> Change:
         """Run a SPARQL 1.1 Update request, wholly or not at all, and tell exactly what it changed.
@@ -91,15 +147,63 @@ class Database:
         """
         steps = parse_update(text, base=base, where=where)
 
-        def run(transaction: Transaction) -> None:
-            for step in steps:
-                try:
-                    transaction.stage(extract(step.operation, transaction, self._load))
-                except UpdateFailed as error:
-                    place = f"{where}: {step}" if where else str(step)
-                    raise UpdateFailed(f"{place}: {error.message}", hint=error.hint) from error
+        return self._change(lambda transaction: self._stage(steps, transaction, where))
 
-        return self._change(run)
+    def update_all(self, requests: Sequence[UpdateRequest]) -> list[Change | EvergraphError]:
+        """Run requests one after the other, and write their changes together, with one wait for the disk.
+
+        Each gets a change of its own, or the error that it alone fails with. Nobody sees any of them before all are
+        durable. A dataset that cannot evaluate a pattern over unwritten changes has them written one by one.
+        """
+        if self._read_only:
+            raise ReadOnly("the database is open read-only", hint="open it without read_only to change it")
+        parsed = [_attempt(request.parse) for request in requests]
+        if not self._dataset.atomic or len(requests) == 1:
+            return [
+                one if isinstance(one, EvergraphError) else _attempt(lambda steps=one: self._change_by(steps))  # type: ignore[misc]
+                for one in parsed
+            ]
+        outcomes: list[Change | EvergraphError] = []
+        changes: list[Change] = []
+        with uninterrupted(), self._turn:
+            self._refuse_if_closed()
+            transaction = Transaction(self._dataset)
+            for one in parsed:
+                if isinstance(one, EvergraphError):
+                    outcomes.append(one)
+                    continue
+                before = transaction.branch()
+                try:
+                    delta = self._stage(one, transaction)
+                except EvergraphError as error:
+                    transaction = before
+                    outcomes.append(error)
+                    continue
+                changes.append(Change(self._sequence + len(changes) + 1, delta))
+                outcomes.append(changes[-1])
+            if changes:
+                self._commit(transaction, *changes)
+            for change in changes:
+                self._sequence = change.sequence
+                self._dataset.settle(change.sequence)
+                self._notify(change)
+        return outcomes
+
+    def _change_by(self, steps: Sequence[UpdateStep]) -> Change:
+        return self._change(lambda transaction: self._stage(steps, transaction))
+
+    def _stage(self, steps: Sequence[UpdateStep], transaction: Transaction, where: str = "") -> Delta:
+        """Let the operations of a request be seen by what follows; return what they change together."""
+        total = Delta()
+        for step in steps:
+            try:
+                effect = extract(step.operation, transaction, self._load)
+            except UpdateFailed as error:
+                place = f"{where}: {step}" if where else str(step)
+                raise type(error)(f"{place}: {error.message}", hint=error.hint) from error
+            transaction.stage(effect)
+            total = total.then(effect.delta) if total else effect.delta
+        return total
 
     def apply(self, request: Request) -> Change:
         """Pass a requested change through the gate: what it asks for and is so already does not count."""
@@ -113,14 +217,17 @@ class Database:
         """Add the contents of RDF files as one change."""
         return self.apply(Request(added=frozenset(quad for path in paths for quad in read_quads(path))))
 
-    def query(self, text: str) -> QueryResult:
+    def query(self, text: str, *, base: str | None = None, graphs: DatasetGraphs | None = None) -> QueryResult:
         """Run a SPARQL query over the present state.
 
         The store answers it, with its own understanding of SPARQL (see docs/sparql.md for what standing queries mean).
+
+        :param base: resolves relative IRIs.
+        :param graphs: the graphs of the default graph, and the named graphs, in place of what the query says.
         """
         self._refuse_if_closed()
         with self._visible:
-            return self._dataset.query(text)
+            return self._dataset.query(text, base, graphs)
 
     def quads(self) -> Iterator[Quad]:
         """Iterate over all quads of the present state."""
@@ -144,16 +251,44 @@ class Database:
             )
         with uninterrupted(), self._turn:
             self._refuse_if_closed()
-            if self._engine is None:
-                lookup = self._dataset.match if isinstance(self._dataset, EmbeddedDataset) else None
-                self._engine = LocalEngine(self.quads, lookup)
-            view = self._engine.register(query, limit=limit)
+            view = self._maintained(query, limit)
             standing = StandingQuery(
                 view, self._sequence, backlog=backlog, guard=self._maintaining, prefixes=prefixes(text)
             )
             view.on_failure = lambda _: standing.close()
             self._watching[view] = standing
         return standing
+
+    def follow(self, query: Query, listener: Listener) -> tuple[int, View]:
+        """Register a standing query for a listener; return its view and the change that it is at."""
+        with uninterrupted(), self._turn:
+            self._refuse_if_closed()
+            view = self._maintained(query)
+            view.on_failure = lambda _: listener.close()
+            self._watching[view] = listener
+            return self._sequence, view
+
+    def unfollow(self, view: View) -> None:
+        """Stop to maintain a standing query, and drop what only it needs."""
+        with uninterrupted(), self._turn:
+            if self._watching.pop(view, None) is not None and not self._closed:
+                assert self._engine is not None
+                self._engine.remove(view)
+
+    def moment(self, query: Query) -> Moment:
+        """Register a standing query over the data of now in an engine of its own."""
+        with uninterrupted(), self._turn:
+            self._refuse_if_closed()
+            engine = LocalEngine(self.quads, self._lookup())
+            return Moment(self._sequence, engine, engine.register(query))
+
+    def _maintained(self, query: Query, limit: int | None = None) -> View:
+        if self._engine is None:
+            self._engine = LocalEngine(self.quads, self._lookup())
+        return self._engine.register(query, limit=limit)
+
+    def _lookup(self) -> Lookup | None:
+        return self._dataset.match if isinstance(self._dataset, EmbeddedDataset) else None
 
     def unwatch(self, standing: StandingQuery) -> None:
         """Stop to maintain a standing query, and drop what only it needs."""
@@ -200,7 +335,7 @@ class Database:
 
     # --- the one way to change anything
 
-    def _change(self, run: Callable[[Transaction], None]) -> Change:
+    def _change(self, run: Callable[[Transaction], object]) -> Change:
         """Make one change. Interrupts are let in only while nothing counts yet."""
         if self._read_only:
             raise ReadOnly("the database is open read-only", hint="open it without read_only to change it")
@@ -228,12 +363,12 @@ class Database:
             return
         with self._maintaining:
             for step in self._engine.apply(change.delta):
-                self._watching[step.view].push(Step(change.sequence, step.added, step.removed))
+                self._watching[step.view].take(change.sequence, step)
 
-    def _commit(self, transaction: Transaction, change: Change) -> None:
-        """Log the change, and write it after that if writes are atomic: the log can complete it after a crash."""
+    def _commit(self, transaction: Transaction, *changes: Change) -> None:
+        """Log changes, and write them after that if writes are atomic: the log can complete them after a crash."""
         if self._log:
-            self._log.append(change)
+            self._log.append(*changes)
         if self._dataset.atomic:
             try:
                 self._write(transaction)
@@ -247,14 +382,17 @@ class Database:
             transaction.commit()
 
 
-def open_database(path: str | Path | None = None, *, read_only: bool = False, sync: bool = True) -> Database:
+def open_database(
+    path: str | Path | None = None, *, read_only: bool = False, sync: bool = True, load: Loader = load_document
+) -> Database:
     """Open a database in a folder, made if missing, or a new one in memory.
 
     :param read_only: several processes may read while one writes.
     :param sync: whether an update has reached the disk when it returns, or only the operating system.
+    :param load: reads documents for LOAD.
     """
     if path is None:
-        return Database(EmbeddedDataset.open(None))
+        return Database(EmbeddedDataset.open(None), load=load)
     folder = Path(path)
     _check_folder(folder, read_only)
     # The store first: its lock keeps other writers away from the log.
@@ -262,7 +400,7 @@ def open_database(path: str | Path | None = None, *, read_only: bool = False, sy
     log = ChangeLog(folder / "log", sync=sync, read_only=read_only)
     if not read_only:
         dataset.catch_up(log)
-    return Database(dataset, log, read_only=read_only)
+    return Database(dataset, log, read_only=read_only, load=load)
 
 
 def connect(
@@ -273,12 +411,14 @@ def connect(
     default_graph: str | None = None,
     timeout: float = 60.0,
     headers: Mapping[str, str] | None = None,
+    load: Loader = load_document,
 ) -> Database:
     """Connect to a SPARQL 1.1 endpoint. Exactness needs that nobody else writes to it meanwhile.
 
     :param log: a folder for the change log, and for what is needed to take back a change that a crash cut short.
     :param default_graph: the IRI of a graph that serves as the default graph, for servers without one (Virtuoso).
     :param headers: sent with every request, for authorisation.
+    :param load: reads documents for LOAD.
     """
     resources = ExitStack()
     try:
@@ -294,7 +434,14 @@ def connect(
     except BaseException:
         resources.close()
         raise
-    return Database(dataset, change_log)
+    return Database(dataset, change_log, load=load)
+
+
+def _attempt(action: Callable[[], T]) -> T | EvergraphError:
+    try:
+        return action()
+    except EvergraphError as error:
+        return error
 
 
 def _graph_name(iri: str | None) -> NamedNode | None:

@@ -38,6 +38,7 @@ class ChangeLog:
         self._size_before_last = 0
         if not read_only:
             self._guard(folder.mkdir, parents=True, exist_ok=True)
+        self._last_before = 0
         self.last = self._find_end()
         """The sequence number of the last change; 0 if there is none."""
 
@@ -84,12 +85,13 @@ class ChangeLog:
 
     # --- writing
 
-    def append(self, change: Change) -> None:
-        """Write a change; it counts wholly or not at all."""
-        if change.sequence != self.last + 1:
-            raise StoreError(f"change {change.sequence} cannot follow change {self.last} in {self.folder}")
-        data = transaction(change.delta, {"sequence": Literal(str(change.sequence), datatype=_INTEGER)})
-        descriptor = self._segment_for(len(data), change.sequence)
+    def append(self, *changes: Change) -> None:
+        """Write changes, with one wait for the disk. Each counts wholly or not at all, those before it with it."""
+        for number, change in enumerate(changes, self.last + 1):
+            if change.sequence != number:
+                raise StoreError(f"change {change.sequence} cannot follow change {number - 1} in {self.folder}")
+        data = b"".join(_entry(change) for change in changes)
+        descriptor = self._segment_for(len(data), changes[0].sequence)
         try:
             _write_fully(descriptor, data)
             if self._sync:
@@ -98,12 +100,12 @@ class ChangeLog:
             self._cut_to_size()
             raise self._cannot_write(error) if isinstance(error, OSError) else error from error
         self._size_before_last, self._size = self._size, self._size + len(data)
-        self.last = change.sequence
+        self._last_before, self.last = self.last, changes[-1].sequence
 
     def take_back(self) -> None:
-        """Remove the change that was appended last, as if it had never been."""
+        """Remove what was appended last, as if it had never been."""
         self._size = self._size_before_last
-        self.last -= 1
+        self.last = self._last_before
         self._cut_to_size()
 
     def close(self) -> None:
@@ -167,6 +169,10 @@ class ChangeLog:
             f"cannot write the change log {self.folder}: {error.strerror}",
             hint="free space or mend the permissions, then send the update again; it has not been applied",
         )
+
+
+def _entry(change: Change) -> bytes:
+    return transaction(change.delta, {"sequence": Literal(str(change.sequence), datatype=_INTEGER)})
 
 
 def _number(patch: RawPatch) -> int:

@@ -7,6 +7,8 @@ import typer
 
 from evergraph.database import Database, connect, open_database
 from evergraph.errors import StoreError, UsageError
+from evergraph.gate.extract import Loader
+from evergraph.gate.load import load_document
 
 Store = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of an embedded database; made if missing.")]
 QueryEndpoint = Annotated[
@@ -29,6 +31,7 @@ def open_target(
     log: Path | None = None,
     default_graph: str | None = None,
     read_only: bool = False,
+    load: Loader = load_document,
 ) -> Database:
     """Open what ``--store`` or ``--endpoint`` names; exactly one of them must be given."""
     if (store is None) == (endpoint is None):
@@ -38,9 +41,9 @@ def open_target(
             raise UsageError("--update-endpoint, --log and --default-graph belong to --endpoint, not to --store")
         if read_only and not (store / "store").is_dir():
             raise StoreError(f"{store} is not a database", hint="check the path; 'evergraph load' makes a database")
-        return open_database(store, read_only=read_only)
+        return open_database(store, read_only=read_only, load=load)
     assert endpoint is not None
     for url in (endpoint, update_endpoint):
         if url and not url.startswith(("http://", "https://")):
             raise UsageError(f"{url!r} is not the address of an endpoint", hint="begin it with http:// or https://")
-    return connect(endpoint, update_endpoint or endpoint, log=log, default_graph=default_graph)
+    return connect(endpoint, update_endpoint or endpoint, log=log, default_graph=default_graph, load=load)

@@ -11,7 +11,7 @@ from evergraph.errors import DataError, StoreError, UpdateFailed
 from evergraph.files import open_output
 from evergraph.gate.data_update import embedded_update
 from evergraph.gate.extract import Effect
-from evergraph.gate.operations import Modify, QuadTemplate, Row, Where
+from evergraph.gate.operations import DatasetGraphs, Modify, QuadTemplate, Row, Where
 from evergraph.gate.own import OWN, OWN_VARIABLE
 from evergraph.gate.rows import rows_of
 from evergraph.gate.stored_form import stored_quads
@@ -140,10 +140,14 @@ class EmbeddedDataset:
                 raise
         return rows if variables else [()] * len(rows)
 
-    def query(self, text: str) -> QuerySolutions | QueryBoolean | QueryTriples:
-        """Run a SPARQL query."""
+    def query(
+        self, text: str, base: str | None = None, graphs: DatasetGraphs | None = None
+    ) -> QuerySolutions | QueryBoolean | QueryTriples:
+        """Run a SPARQL query; ``graphs`` are what the default graph is made of, and the named graphs."""
+        default: list[NamedNode | BlankNode | DefaultGraph] | None = None if graphs is None else [*graphs[0]]
+        named: list[NamedNode | BlankNode] | None = None if graphs is None else [*graphs[1]]
         try:
-            return self.store.query(text)
+            return self.store.query(text, base_iri=base, default_graph=default, named_graphs=named)
         except SyntaxError as error:
             raise Judge(text, list(tokenize(text)), "query").explained(error, "", 0, len(text)) from None
 

@@ -19,7 +19,7 @@ from pyoxigraph import (
 
 from evergraph.errors import EndpointError, UncertainOutcome
 from evergraph.gate.dialects import Dialect, recognise
-from evergraph.gate.operations import Rows
+from evergraph.gate.operations import DatasetGraphs, Rows
 from evergraph.gate.rows import rows_of
 
 Answer: TypeAlias = QuerySolutions | QueryBoolean | list[Triple]
@@ -62,9 +62,13 @@ class Endpoint:
             self._http.close()
             raise
 
-    def query(self, text: str) -> Answer:
-        """Run a query; the answer is read to its end before this returns."""
-        return self._read(self._ask("POST", **self._body(text, "query", _QUERY)))
+    def query(self, text: str, graphs: DatasetGraphs | None = None) -> Answer:
+        """Run a query, over the dataset of these default and named graphs; the answer is read to its end."""
+        params = None
+        if graphs is not None:
+            names = ("default-graph-uri", "named-graph-uri")
+            params = {name: [one.value for one in some] for name, some in zip(names, graphs, strict=True)}
+        return self._read(self._ask("POST", params, **self._body(text, "query", _QUERY)))
 
     def select(self, text: str) -> Rows:
         """Run a SELECT query."""
@@ -153,7 +157,7 @@ class Endpoint:
             return {"content": f"{field}=".encode() + _form_encoded(text), "headers": headers}
         return {"content": text.encode(), "headers": {"Content-Type": media_type}}
 
-    def _ask(self, method: str, params: Mapping[str, str] | None = None, **request: Any) -> httpx.Response:
+    def _ask(self, method: str, params: Mapping[str, str | list[str]] | None = None, **request: Any) -> httpx.Response:
         headers = {"Accept": _RESULTS} | request.pop("headers", {})
         try:
             url = httpx.URL(self.query_url).copy_merge_params(params or {})

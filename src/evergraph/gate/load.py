@@ -38,7 +38,12 @@ def _fetch(url: str, timeout: float) -> Iterator[Quad]:
         response.raise_for_status()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise UpdateFailed(str(error), hint="check that the address answers") from error
-    return parse_quads(response.content, _format(response), where=url, base_iri=str(response.url))
+    return quads_of_response(response, url)
+
+
+def quads_of_response(response: httpx.Response, where: str) -> Iterator[Quad]:
+    """Read the quads of a document that was fetched."""
+    return parse_quads(response.content, _format(response), where=where, base_iri=str(response.url))
 
 
 def _format(response: httpx.Response) -> RdfFormat:

@@ -14,6 +14,9 @@ Row: TypeAlias = tuple[Term | None, ...]
 
 Rows: TypeAlias = list[Row]
 
+DatasetGraphs: TypeAlias = tuple[tuple[NamedNode, ...], tuple[NamedNode, ...]]
+"""What the default graph of a dataset is made of, and its named graphs."""
+
 
 @dataclass(frozen=True, slots=True)
 class TripleTemplate:

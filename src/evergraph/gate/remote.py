@@ -15,7 +15,7 @@ from evergraph.gate.data_update import chunks, data_operation, is_nameless, sent
 from evergraph.gate.endpoint import Answer, Endpoint, NotTaken
 from evergraph.gate.extract import Effect
 from evergraph.gate.journal import Journal
-from evergraph.gate.operations import Modify, QuadTemplate, Row, Rows, Where
+from evergraph.gate.operations import DatasetGraphs, Modify, QuadTemplate, Row, Rows, Where
 from evergraph.gate.own import OWN, OWN_VARIABLE
 from evergraph.gate.presence import PresenceCheck, compares_by_text
 from evergraph.gate.templates import fixed_graphs, only_in_graphs
@@ -70,9 +70,9 @@ class RemoteDataset:
 
     # --- reading
 
-    def query(self, text: str) -> Answer:
-        """Run a SPARQL query."""
-        return self._endpoint.query(text)
+    def query(self, text: str, base: str | None = None, graphs: DatasetGraphs | None = None) -> Answer:
+        """Run a SPARQL query; ``graphs`` are what the default graph is made of, and the named graphs."""
+        return self._endpoint.query(f"BASE <{base}> {text}" if base else text, graphs)
 
     def solutions(self, where: Where, variables: tuple[str, ...], unwritten: Effect) -> Iterable[Row]:
         """Evaluate a WHERE clause by one SELECT query."""

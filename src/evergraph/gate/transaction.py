@@ -1,6 +1,7 @@
 """One update request in the making: later operations see what earlier ones did, and nobody else does yet."""
 
 from collections.abc import Collection, Iterable
+from copy import copy
 from typing import Protocol
 
 from evergraph.delta import Delta
@@ -62,6 +63,12 @@ class Transaction:
     def total(self) -> Delta:
         """The exact change of all staged operations together; what cancels does not appear."""
         return self._written.then(self._unwritten) if self._written else self._unwritten
+
+    def branch(self) -> "Transaction":
+        """Return a transaction that is at the same point and goes its own way."""
+        other = copy(self)
+        other._emptied = set(self._emptied)  # the only part that is changed in place
+        return other
 
     def stage(self, effect: Effect) -> None:
         """Let an effect be seen by what follows."""

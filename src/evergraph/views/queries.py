@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from evergraph.delta import Bag
 from evergraph.engines.local.optimizer import Decision, Forecast
+from evergraph.engines.local.views import ViewChange
 from evergraph.errors import EvergraphError
 from evergraph.plan import report
 from evergraph.plan.explain import explain
@@ -138,6 +139,10 @@ class StandingQuery:
                     return
                 step = self._steps.popleft()
             yield step
+
+    def take(self, sequence: int, change: ViewChange) -> None:
+        """Take what a change of the data did to the result."""
+        self.push(Step(sequence, change.added, change.removed))
 
     def push(self, step: Step) -> None:
         """Take a step from the engine."""

@@ -51,6 +51,14 @@ class View:
         decode = self._dictionary.decode_row
         return Bag.weighted([(decode(row), weight * sign) for row, weight in rows.items() if weight * sign > 0])
 
+    def rows(self) -> ZSet:
+        """Return the current result in ids, which mean nothing to other engines."""
+        return dict(self._result)
+
+    def encoded(self, rows: Bag[Row]) -> ZSet:
+        """Return rows of terms in the ids of the engine."""
+        return {self._dictionary.encode_row(row): weight for row, weight in rows.items()}
+
     def size(self) -> int:
         """Count the entries of state of the view itself; quads are shared, and not counted."""
         return self.circuit.size() + len(self._result)
