@@ -16,6 +16,7 @@ from evergraph.cli.load import load
 from evergraph.cli.log import log
 from evergraph.cli.query import query
 from evergraph.cli.run import run
+from evergraph.cli.serve import serve
 from evergraph.cli.watch import watch
 from evergraph.errors import EvergraphError, UsageError
 
@@ -30,6 +31,7 @@ app = typer.Typer(
 app.command()(load)
 app.command()(apply)
 app.command()(watch)
+app.command()(serve)
 app.command()(run)
 app.command()(diff)
 app.command()(explain)
