@@ -75,7 +75,7 @@ def kill_after(seconds: float, code: str, *arguments: Path) -> None:
 def test_appends(tmp_path: Path) -> None:
     table = WeightedTable.create(tmp_path / "t", ("x",))
     chance = random.Random(7)
-    for _ in range(4):
+    for _ in range(2):
         kill_after(chance.uniform(0.05, 0.3), _APPEND, table.path)
         files = table.snapshot()
         assert files.tail_rows == len(files.tail) == (table.committed("p") or 0)
@@ -105,15 +105,15 @@ def test_compactions(spark: "SparkSession", tmp_path: Path) -> None:
 
 def test_loads(spark: "SparkSession", tmp_path: Path) -> None:
     dump = tmp_path / "dump.nt"
-    dump.write_text("".join(f'<urn:{n}> <urn:p> "{n}" .\n' for n in range(300_000)))
+    dump.write_text("".join(f'<urn:{n}> <urn:p> "{n}" .\n' for n in range(150_000)))
     table = QuadTable.make(tmp_path / "t")
     kill_after(3, _LOAD, table.path, dump)
     if table.committed("evergraph.loading") is None:
         assert table.read(spark).count() == 0
         table.load(spark, [dump])
-    assert table.read(spark).count() == 300_000
+    assert table.read(spark).count() == 150_000
     table.vacuum(older_than_hours=0)
-    assert table.read(spark).count() == 300_000
+    assert table.read(spark).count() == 150_000
 
 
 @pytest.fixture(autouse=True)

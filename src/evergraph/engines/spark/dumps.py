@@ -24,7 +24,7 @@ LINE_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 
 _PIECE = 64 << 20
 _SMALLEST_PIECE = 4 << 20
-_BLOCK = 8 << 20
+_BLOCK = 4 << 20
 _BOM = b"\xef\xbb\xbf"
 
 

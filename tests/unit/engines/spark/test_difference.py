@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(old=quad_sets, new=quad_sets)
 def test_the_difference_leads_from_one_version_to_the_other(
     spark: "SparkSession", tmp_path: Path, old: frozenset[Quad], new: frozenset[Quad]

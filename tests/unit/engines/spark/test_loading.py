@@ -59,8 +59,8 @@ def test_blank_nodes_belong_to_their_file(spark: "SparkSession", tmp_path: Path)
 
 
 def test_damaged_lines_are_set_aside_with_their_numbers(spark: "SparkSession", tmp_path: Path) -> None:
-    lines = [LINE.format(place) for place in range(400_000)]
-    damaged = {0: "nonsense\n", 170_001: '<urn:s> <urn:p> "unclosed .\n', 399_999: "<urn:s> <urn:p>"}
+    lines = [LINE.format(place) for place in range(260_000)]
+    damaged = {0: "nonsense\n", 170_001: '<urn:s> <urn:p> "unclosed .\n', 259_999: "<urn:s> <urn:p>"}
     for place, line in damaged.items():
         lines[place] = line
     (tmp_path / "a.nt").write_text("".join(lines))
@@ -68,7 +68,7 @@ def test_damaged_lines_are_set_aside_with_their_numbers(spark: "SparkSession", t
     table = QuadTable.make(tmp_path / "t")
     loaded = table.load(spark, [tmp_path / "a.nt", tmp_path / "b.nt.gz"])
     assert loaded.rejected == 4
-    assert loaded.quads == 400_000 - 3 + 1
+    assert loaded.quads == 260_000 - 3 + 1
     assert loaded.rejected_file is not None
     records = [json.loads(line) for line in loaded.rejected_file.read_text().splitlines()]
     assert [(Path(one["file"]).name, one["line"], one["text"]) for one in records] == [
@@ -78,7 +78,7 @@ def test_damaged_lines_are_set_aside_with_their_numbers(spark: "SparkSession", t
     assert all(one["reason"] for one in records)
     strict = QuadTable.make(tmp_path / "strict")
     lines[0] = LINE.format(0)
-    (tmp_path / "a.nt").write_text("".join(lines[:399_999]))
+    (tmp_path / "a.nt").write_text("".join(lines[:259_999]))
     with pytest.raises(SyntaxProblem) as caught:
         strict.load(spark, [tmp_path / "a.nt"], on_error="fail")
     assert (Path(caught.value.where).name, caught.value.line) == ("a.nt", 170_002)
