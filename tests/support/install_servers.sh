@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the SPARQL servers that the endpoint tests run against: best effort, safe to repeat.
+# Installs the SPARQL servers that the endpoint tests run against, and SEPA's clients for the broker: best effort, safe to repeat.
 # What cannot be installed is said in one line each, and the tests that need it are skipped; the exit code is always 0.
 set -u
 
@@ -64,7 +64,26 @@ check_oxigraph() {
     has "$(dirname "$python")/oxigraph" || has oxigraph || skip "Oxigraph (install the development dependencies first)"
 }
 
+# SEPA's clients, which the broker is tested with. sepy wants an old setuptools, and so gets an environment of its own.
+install_sepy() {
+    [ -x "$jars/sepy/bin/python" ] && "$jars/sepy/bin/python" -c 'import sepy.SEPA' 2>/dev/null && return
+    "$python" -m venv --clear "$jars/sepy" >"$log" 2>&1 &&
+        limited 300 "$jars/sepy/bin/python" -m pip install --quiet --disable-pip-version-check \
+            'sepy==0.43.2.1' requests 'setuptools<81' >"$log" 2>&1 </dev/null ||
+        { skip "sepy (pip: $(tail -n 1 "$log"))"; rm -rf "$jars/sepy"; }
+}
+
+install_sepa_js() {
+    [ -s "$jars/sepa-js/node_modules/@arces-wot/sepa-js/package.json" ] && return
+    if ! has npm || ! has node; then skip "sepa-js (there is no node with npm)"; return; fi
+    mkdir -p "$jars/sepa-js"
+    limited 300 npm install --silent --no-audit --no-fund --prefix "$jars/sepa-js" '@arces-wot/sepa-js@0.13.2' \
+        >"$log" 2>&1 </dev/null || skip "sepa-js (npm: $(tail -n 1 "$log"))"
+}
+
 check_oxigraph
+install_sepy
+install_sepa_js
 install_virtuoso
 install_fuseki
 exit 0
