@@ -1,7 +1,6 @@
-"""The demonstration: exact changes, and a standing query that follows them, told step by step."""
+"""Exact changes, and a standing query that follows them."""
 
 import re
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -52,23 +51,21 @@ DELETE WHERE { GRAPH :pier1 { :swift :state ?any } }""",
 ]
 
 
-def run_demo(console: Console | None = None) -> None:
-    """Run the demonstration; it works in a temporary folder and leaves nothing behind."""
-    out = console or Console(highlight=False)
-    with tempfile.TemporaryDirectory(prefix="evergraph-demo-") as folder:
-        with open_database(Path(folder, "db")) as database:
-            out.print(
-                Text("A standing query follows every change: who goes by which name, and has which boat?", style="bold")
-            )
-            out.print(Syntax(_QUERY, "sparql", background_color="default", word_wrap=True))
-            standing = database.watch(_PREFIXES + _QUERY)
-            for number, (title, update) in enumerate(_STEPS, 1):
-                out.print(Text(f"\n{number}. {title}", style="bold"))
-                out.print(Syntax(update, "sparql", background_color="default", word_wrap=True))
-                _show(out, database.update(_PREFIXES + update))
-                _show_steps(out, standing)
-            state = set(database.quads())
-        _show_replay(out, Path(folder), state)
+def show(out: Console, folder: Path) -> None:
+    """Tell what each of some updates changes, and what that does to a query; then replay the log."""
+    with open_database(folder / "db") as database:
+        out.print(
+            Text("A standing query follows every change: who goes by which name, and has which boat?", style="bold")
+        )
+        out.print(Syntax(_QUERY, "sparql", background_color="default", word_wrap=True))
+        standing = database.watch(_PREFIXES + _QUERY)
+        for number, (title, update) in enumerate(_STEPS, 1):
+            out.print(Text(f"\n{number}. {title}", style="bold"))
+            out.print(Syntax(update, "sparql", background_color="default", word_wrap=True))
+            _show(out, database.update(_PREFIXES + update))
+            _show_steps(out, standing)
+        state = set(database.quads())
+    _show_replay(out, folder, state)
 
 
 def _show(out: Console, change: Change) -> None:

@@ -1,0 +1,30 @@
+"""The demonstration: the main job on built-in data, told step by step."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.rule import Rule
+
+from evergraph.demo import pipeline, updates
+
+Chapter = Callable[[Console, Path], None]
+
+CHAPTERS: tuple[tuple[str, Chapter], ...] = (
+    ("Exact changes, and a standing query that follows them", updates.show),
+    ("The same on Spark: a pipeline with four views", pipeline.show),
+)
+
+
+def run_demo(console: Console | None = None) -> None:
+    """Run the demonstration; it works in a temporary folder and leaves nothing behind."""
+    out = console or Console(highlight=False)
+    with tempfile.TemporaryDirectory(prefix="evergraph-demo-") as folder:
+        for number, (title, show) in enumerate(CHAPTERS, 1):
+            out.print(Rule(title, style="bold"))
+            show(out, Path(folder, str(number)))
+            out.print()
+
+
+__all__ = ["CHAPTERS", "run_demo"]
