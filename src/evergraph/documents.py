@@ -56,6 +56,11 @@ class Table:
             self.fail(f"expected {_NAMES[kind]}, not {_shown(value)}", key)
         return value
 
+    def raw(self, key: str) -> object:
+        """Return the value of a key, of whatever kind; None if it is not there."""
+        self._asked.add(key)
+        return self._values.get(key)
+
     def require(self, key: str, kind: type[Value], meaning: str) -> Value:
         """Return the value of a key that must be there."""
         value = self.get(key, kind)
@@ -128,6 +133,7 @@ class Document:
             line, column = (int(found[1] or 0), int(found[2] or 0)) if found else (0, 0)
             message = _PLACE.sub("", str(error))
             raise SyntaxProblem(message, where=str(path), line=line, column=column, text=self._text) from None
+        self.values: Mapping[str, Any] = values
         self.root = Table(values, (), self)
 
     def line(self, address: Address) -> int:

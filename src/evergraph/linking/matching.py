@@ -161,6 +161,8 @@ class Matcher:
         return half.index
 
     def _found(self, side: int, entities: Mapping[str, Entity]) -> Links:
+        if not entities:
+            return {}
         if self._planned == (-1, -1):
             self.plan()
         index = self._index(1 - side)

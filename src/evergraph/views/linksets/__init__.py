@@ -1,0 +1,6 @@
+"""Linksets: links between two changing datasets, kept right by matching again only what changed."""
+
+from evergraph.views.linksets.linkset import Linkset, Mode, Run
+from evergraph.views.linksets.view import CatalogueView
+
+__all__ = ["CatalogueView", "Linkset", "Mode", "Run"]
