@@ -131,7 +131,7 @@ def test_sepa_js(secure: str, tmp_path: Path) -> None:
     command = ("node", str(HERE / "sepa_js_client.js"), *addresses, secure)
     with ExitStack() as stack:
         served = stack.enter_context(broker_process(tmp_path / "db", *options))
-        sepa = stack.enter_context(client(*command, NODE_PATH=str(SEPA_JS)))
+        sepa = stack.enter_context(client(*command, "many", NODE_PATH=str(SEPA_JS)))
         assert sepa.hear("updated") == 200
         assert sepa.hear("queried") == [{"o": value("first")}]
         assert sepa.hear("subscribed") == [[0, 1], [0, 1]]
@@ -142,13 +142,14 @@ def test_sepa_js(secure: str, tmp_path: Path) -> None:
         sepa.hear("unsubscribed")
         if secure == "no":
             assert sepa.hear("refused") == 400
-        sepa.hear("ready")
-        served.kill()
-        stack.enter_context(broker_process(tmp_path / "db", *options))
-        sepa.go_on()
-        assert sepa.hear("subscribed again") == [{"o": value("second")}]
-        assert sepa.hear("updated") == 200
-        assert sepa.hear("notified") == [{"o": value("third")}]
-        if secure == "no":
             assert sepa.hear("profile") == [{"o": value("from a profile")}]
         sepa.hear("done")
+        lasting = stack.enter_context(client(*command, "restart", NODE_PATH=str(SEPA_JS)))
+        lasting.hear("ready")
+        served.kill()
+        stack.enter_context(broker_process(tmp_path / "db", *options))
+        lasting.go_on()
+        assert lasting.hear("subscribed again") == [{"o": value("second")}]
+        assert lasting.hear("updated") == 200
+        assert lasting.hear("notified") == [{"o": value("third")}]
+        lasting.hear("done")

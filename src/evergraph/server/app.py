@@ -138,7 +138,7 @@ class App:
         """Register a client, or give it a token, whichever address was taken: sepy 0.43 mixes them up in queries."""
         body = await sparql_protocol.read_body(request, _REGISTRATION_BYTES)
         authorization = request.headers.get("authorization", "")
-        if not body.strip() and (authorization or _path(request.scope) == "/oauth/token"):
+        if authorization or (not body.strip() and _path(request.scope) == "/oauth/token"):
             return JSONResponse(self._access.clients.token(authorization), 201, {"Cache-Control": "no-store"})
         try:
             message = json.loads(body)
