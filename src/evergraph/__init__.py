@@ -13,7 +13,22 @@ from evergraph.database import open_database as open
 from evergraph.delta import Bag, Change, Delta, Request
 from evergraph.errors import EvergraphError
 from evergraph.pipeline import run
+from evergraph.replication import ReplicaStep, Replicated, replicate
 
 __version__ = "0.1.0"
 
-__all__ = ["Bag", "Change", "Database", "Delta", "EvergraphError", "Request", "connect", "diff", "open", "run"]
+__all__ = [
+    "Bag",
+    "Change",
+    "Database",
+    "Delta",
+    "EvergraphError",
+    "ReplicaStep",
+    "Replicated",
+    "Request",
+    "connect",
+    "diff",
+    "open",
+    "replicate",
+    "run",
+]

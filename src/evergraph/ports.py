@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from evergraph.delta import Request
+from evergraph.terms import BlankNode, NamedNode, Triple
+
+Subject: TypeAlias = NamedNode | BlankNode | Triple
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,11 +15,14 @@ class SourceChange:
     """A requested change and its place in its source.
 
     ``sequence`` counts the changes of the source, 1 for the first; ``where`` names the files behind it, for messages.
+    Everything said about the ``cleared`` subjects goes before the request; sources that can have some say so when they
+    are opened.
     """
 
     sequence: int
     request: Request
     where: str
+    cleared: frozenset[Subject] = frozenset()
 
 
 class Source(Protocol):

@@ -78,11 +78,32 @@ def test_other_files_do_not_matter(tmp_path: Path) -> None:
     assert objects(tmp_path) == [(1, "", "a")]
 
 
-@pytest.mark.parametrize("kind", ["clear", "reinserted"])
-def test_unsupported_kinds_are_refused(tmp_path: Path, kind: str) -> None:
-    write(tmp_path, {"000001.added.nt": "a", f"2024/000002.{kind}.nt.gz": ""})
-    with pytest.raises(DataError, match=rf"not supported: .*000002\.{kind}\.nt\.gz"):
+def test_clears_are_refused_unless_the_reader_can_do_it(tmp_path: Path) -> None:
+    write(tmp_path, {"000001.added.nt": "a", "2024/000002.clear.nt": "x", "2024/000002.added.nt": "b"})
+    with pytest.raises(DataError, match=r"not supported: .*000002\.clear\.nt"):
         open_source(tmp_path)
+    first, second = open_source(tmp_path, clears=True).changes()
+    assert not first.cleared
+    assert second.cleared == {NamedNode("urn:s")}
+    assert second.where == f"{tmp_path}/2024/000002.clear.nt, {tmp_path}/2024/000002.added.nt"
+
+
+def test_what_is_reinserted_is_added_last(tmp_path: Path) -> None:
+    write(tmp_path, {"000001.removed.nt": "a b", "000001.added.nt": "c", "000001.reinserted.nt": "b"})
+    assert objects(tmp_path) == [(1, "a b", "b c")]
+
+
+@pytest.mark.parametrize("last", ["2015-06-01-12-000002\n", "2015/06/01/12/000002.added.nt.gz"])
+def test_what_is_not_published_yet_is_not_read(tmp_path: Path, last: str) -> None:
+    hour = "2015/06/01/12"
+    write(tmp_path, {f"{hour}/000001.added.nt": "a", f"{hour}/000002.added.nt": "b", f"{hour}/000003.added.nt": "c"})
+    (tmp_path / "lastPublishedFile.txt").write_text(last)
+    assert [change.sequence for change in open_source(tmp_path, clears=True).changes()] == [1, 2]
+    (tmp_path / "lastPublishedFile.txt").write_text("2015-07-01-00-000000")  # ahead of the files
+    assert [change.sequence for change in open_source(tmp_path, clears=True).changes()] == [1, 2, 3]
+    (tmp_path / "lastPublishedFile.txt").write_text("nonsense")
+    with pytest.raises(DataError, match="'nonsense' is not the place of a changeset"):
+        open_source(tmp_path, clears=True)
 
 
 @pytest.mark.parametrize("name", ["v1.nt", "2024/x.added.nt", "2024/01/000001.add.nt.gz", "000001.added.ttl"])

@@ -15,6 +15,7 @@ from evergraph.cli.explain import explain
 from evergraph.cli.load import load
 from evergraph.cli.log import log
 from evergraph.cli.query import query
+from evergraph.cli.replicate import replicate
 from evergraph.cli.run import run
 from evergraph.cli.serve import serve
 from evergraph.cli.watch import watch
@@ -32,6 +33,7 @@ app.command()(load)
 app.command()(apply)
 app.command()(watch)
 app.command()(serve)
+app.command()(replicate)
 app.command()(run)
 app.command()(diff)
 app.command()(explain)

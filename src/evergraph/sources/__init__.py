@@ -17,13 +17,16 @@ _WHAT_IT_CAN_BE = (
 )
 
 
-def open_source(path: AnyPath) -> Source:
-    """Find out which kind of change source a path is; ``-`` is RDF Patch on standard input."""
+def open_source(path: AnyPath, *, clears: bool = False) -> Source:
+    """Find out which kind of change source a path is; ``-`` is RDF Patch on standard input.
+
+    :param clears: the reader can clear subjects, so that changesets may ask for that.
+    """
     if os.fspath(path) == STANDARD_STREAM:
         return PatchSource((STANDARD_STREAM,))
     root = Path(path)
     if root.is_dir():
-        return _open_folder(root)
+        return _open_folder(root, clears)
     if not root.exists():
         raise DataError(f"{root}: no such file or folder", hint=_WHAT_IT_CAN_BE)
     if is_patch(root):
@@ -31,8 +34,8 @@ def open_source(path: AnyPath) -> Source:
     raise DataError(f"{root} is not a change source", hint=_WHAT_IT_CAN_BE)
 
 
-def _open_folder(root: Path) -> Source:
-    changesets = ChangesetSource.find(root)
+def _open_folder(root: Path, clears: bool) -> Source:
+    changesets = ChangesetSource.find(root, clears=clears)
     # Changesets are .nt files too, and their source has refused all other data files.
     versions = None if changesets else VersionSource.find(root)
     candidates = {"changesets": changesets, "patches": PatchSource.find(root), "versions": versions}

@@ -1,8 +1,13 @@
 """Changeset folders as DBpedia Live publishes them.
 
-A change is one or two files, ``NNNNNN.removed.nt`` and ``NNNNNN.added.nt``, N-Triples or N-Quads, with or without
-``.gz``, at any depth (usually ``YYYY/MM/DD/HH/``). Folders come in the order of their names and changes of one folder
-in the order of their numbers; gaps are normal. Blank nodes keep their labels, which are identifiers here.
+A change is one or more files, ``NNNNNN.clear.nt``, ``.removed.nt``, ``.added.nt`` and ``.reinserted.nt``, which count
+in this order; N-Triples or N-Quads, with or without ``.gz``, at any depth (usually ``YYYY/MM/DD/HH/``). Folders come in
+the order of their names and changes of one folder in the order of their numbers; gaps are normal. Blank nodes keep
+their labels, which are identifiers here.
+
+``clear`` removes every triple of its subjects, whatever there is. Only those who know what is there can do that; they
+open the source with ``clears``. For them, a file ``lastPublishedFile.txt`` at the top (``2015-06-01-12-000007``) names
+the last change that is complete: what comes after it is not read yet. It may be ahead of the files.
 """
 
 import re
@@ -15,14 +20,18 @@ from typing import Self, TypeAlias
 from evergraph.delta import Delta, Request
 from evergraph.errors import DataError, UsageError
 from evergraph.patch import removed_and_added
-from evergraph.ports import SourceChange
+from evergraph.ports import SourceChange, Subject
 from evergraph.rdfio import rdf_ending, read_quads, write_quads
 from evergraph.sources.folders import listed, make_folder, visible_files
 from evergraph.terms import DEFAULT_GRAPH, Quad
 
-_NAME = re.compile(r"(?P<number>[0-9]+)\.(?P<kind>removed|added)\.(?:nt|nq)(?:\.gz)?")
-_LOOKS_LIKE_ONE = re.compile(r".*\.(?:removed|added|clear|reinserted)\.(?:nt|nq)(?:\.gz)?")
-_UNSUPPORTED_KINDS = re.compile(r".*\.(?:clear|reinserted)\..*")
+KINDS = ("clear", "removed", "added", "reinserted")
+"""The kinds of files, in the order in which they count."""
+LAST_PUBLISHED = "lastPublishedFile.txt"
+
+_NAME = re.compile(rf"(?P<number>[0-9]+)\.(?P<kind>{'|'.join(KINDS)})\.(?:nt|nq)(?:\.gz)?")
+_LOOKS_LIKE_ONE = re.compile(rf".*\.(?:{'|'.join(KINDS)})\.(?:nt|nq)(?:\.gz)?")
+_PUBLISHED = re.compile(r"(?P<folders>(?:[^-/\s]+[-/])*)(?P<number>[0-9]+)(?:\.[a-z.]*)?")
 
 Place: TypeAlias = tuple[tuple[str, ...], int, str]
 """What orders changesets: the folders that one is in, its number, and the number as it is written."""
@@ -30,7 +39,7 @@ Place: TypeAlias = tuple[tuple[str, ...], int, str]
 
 @dataclass(frozen=True, slots=True)
 class Changeset:
-    """The files of one change, by kind: ``removed``, ``added`` or both."""
+    """The files of one change, by kind."""
 
     files: Mapping[str, Path]
 
@@ -40,8 +49,12 @@ class Changeset:
         return ", ".join(str(path) for path in self.files.values())
 
     def read(self) -> Request:
-        """Read both files."""
-        return Request(removed=self._quads("removed"), added=self._quads("added"))
+        """Read what is removed, and what is added or inserted again."""
+        return Request(removed=self._quads("removed"), added=self._quads("added") | self._quads("reinserted"))
+
+    def cleared(self) -> frozenset[Subject]:
+        """Read the subjects whose triples all go."""
+        return frozenset(quad.subject for quad in self._quads("clear"))
 
     def _quads(self, kind: str) -> frozenset[Quad]:
         path = self.files.get(kind)
@@ -55,15 +68,18 @@ class ChangesetSource:
     changesets: tuple[Changeset, ...]
 
     @classmethod
-    def find(cls, folder: Path) -> Self | None:
+    def find(cls, folder: Path, *, clears: bool = False) -> Self | None:
         """Find the changesets of a folder; None where there are none. Data files that fit nowhere are an error."""
-        groups = group_changesets(list(visible_files(folder, recursive=True)), folder)
-        return cls(tuple(Changeset(group) for _, group in groups)) if groups else None
+        groups = group_changesets(list(visible_files(folder, recursive=True)), folder, clears=clears)
+        last = _last_published(folder) if clears else None
+        if groups and last is not None:
+            groups = [(place, group) for place, group in groups if place[:2] <= last]
+        return cls(tuple(Changeset(group) for _, group in groups)) if groups or last is not None else None
 
     def changes(self, after: int = 0) -> Iterator[SourceChange]:
         """Iterate over the changes; those up to ``after`` are not opened."""
         for sequence, changeset in islice(enumerate(self.changesets, 1), after, None):
-            yield SourceChange(sequence, changeset.read(), changeset.where)
+            yield SourceChange(sequence, changeset.read(), changeset.where, changeset.cleared())
 
 
 def write_changeset(folder: Path, number: int, change: Request | Delta, *, compress: bool = True) -> list[Path]:
@@ -87,12 +103,12 @@ def write_changeset(folder: Path, number: int, change: Request | Delta, *, compr
     return written
 
 
-def _refuse(candidates: list[Path], misfits: list[Path]) -> None:
-    unsupported = [path for path in candidates if _UNSUPPORTED_KINDS.fullmatch(path.name)]
-    if unsupported:
+def _refuse(candidates: list[Path], misfits: list[Path], clears: bool) -> None:
+    clearing = [] if clears else [path for path in candidates if ".clear." in path.name]
+    if clearing:
         raise DataError(
-            f"changesets of a kind that is not supported: {listed(unsupported)}",
-            hint="'clear' and 'reinserted' files cannot be replayed yet; express them as 'removed' and 'added'",
+            f"changesets of a kind that is not supported: {listed(clearing)}",
+            hint="'clear' needs to know what is there: use evergraph replicate, or express it as 'removed'",
         )
     if misfits:
         raise DataError(
@@ -101,16 +117,45 @@ def _refuse(candidates: list[Path], misfits: list[Path]) -> None:
         )
 
 
-def group_changesets(files: list[Path], folder: Path) -> list[tuple[Place, Mapping[str, Path]]]:
+def parse_published(text: str, where: str) -> tuple[tuple[str, ...], int]:
+    """Read the place of a change as ``lastPublishedFile.txt`` has it: with dashes or with slashes."""
+    found = _PUBLISHED.fullmatch(text.strip())
+    if not found:
+        raise DataError(
+            f"{where}: {text.strip()[:40]!r} is not the place of a changeset",
+            hint="it should look like 2015-06-01-12-000007",
+        )
+    return tuple(re.split("[-/]", found["folders"])[:-1]), int(found["number"])
+
+
+def _last_published(folder: Path) -> tuple[tuple[str, ...], int] | None:
+    path = folder / LAST_PUBLISHED
+    try:
+        text = path.read_text()
+        return parse_published(text, str(path)) if text.strip() else None
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}", hint="mend it, or remove it") from error
+
+
+def kind_of(name: str) -> tuple[int, str] | None:
+    """Tell number and kind of a changeset file by its name; None if it is no such file."""
+    found = _NAME.fullmatch(name)
+    return (int(found["number"]), found["kind"]) if found else None
+
+
+def group_changesets(
+    files: list[Path], folder: Path, *, clears: bool = False
+) -> list[tuple[Place, Mapping[str, Path]]]:
     """Put the files of each change together, in the order of the changes. Data files that fit nowhere are an error."""
     candidates = [path for path in files if _LOOKS_LIKE_ONE.fullmatch(path.name)]
     if not candidates:
         return []
-    _refuse(candidates, [path for path in files if rdf_ending(path) and not _NAME.fullmatch(path.name)])
+    _refuse(candidates, [path for path in files if rdf_ending(path) and not _NAME.fullmatch(path.name)], clears)
     groups: dict[Place, dict[str, Path]] = {}
-    for path in sorted(candidates, key=lambda path: path.name, reverse=True):  # removed before added
-        name = _NAME.fullmatch(path.name)
-        assert name is not None
+    named = [(name, path) for path in candidates if (name := _NAME.fullmatch(path.name))]
+    for name, path in sorted(named, key=lambda one: (KINDS.index(one[0]["kind"]), one[1].name)):
         place = (path.relative_to(folder).parent.parts, int(name["number"]), name["number"])
         group = groups.setdefault(place, {})
         if name["kind"] in group:

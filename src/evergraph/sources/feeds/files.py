@@ -10,7 +10,7 @@ it a late change or the late half of one, unless as many files were taken away m
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -172,7 +172,7 @@ class ChangesetFeed(FileFeed):
 
     def _group(self, files: list[Path]) -> list[Item]:
         return [
-            Item("/".join([*folders, numeral]), (folders, number, numeral), tuple(group.values()), len(group) == 2)
+            Item("/".join([*folders, numeral]), (folders, number, numeral), tuple(group.values()), _is_whole(group))
             for (folders, number, numeral), group in group_changesets(files, self._root)
         ]
 
@@ -209,6 +209,10 @@ class VersionFeed(FileFeed):
                 )
             yield FilePiece(sequence, REMOVED, before.files[0])
         yield FilePiece(sequence, ADDED, item.files[0])
+
+
+def _is_whole(group: Mapping[str, Path]) -> bool:
+    return {"removed", "added"} <= group.keys()
 
 
 def _digest(items: Sequence[Item]) -> str:

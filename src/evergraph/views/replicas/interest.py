@@ -29,6 +29,7 @@ from evergraph.sparql.algebra import (
     OrderBy,
     Path,
     Pattern,
+    PatternTerm,
     Project,
     Query,
     Reduced,
@@ -159,30 +160,34 @@ def _refuse_disconnected(pattern: Pattern) -> None:
         raise UnsupportedInterest(
             "an interest must have at least one triple pattern", hint="say what is wanted: ?s a <Class>, for example"
         )
-    groups: list[set[Variable]] = []
-    for linked in filter(None, _links(pattern)):  # a triple without variables needs no connection
+    named: set[PatternTerm] = {leaf.subject for leaf in leaves(pattern)}
+    groups: list[set[PatternTerm]] = []
+    for linked in filter(None, _links(pattern, named)):  # a triple that nothing could connect needs no connection
         touching = [group for group in groups if group & linked]
         groups = [group for group in groups if not group & linked] + [set(linked).union(*touching)]
     if len(groups) > 1:
-        names = " and ".join("?" + min(one.value for one in group) for group in groups)
+        names = " and ".join(min(map(str, group)) for group in groups)
         raise UnsupportedInterest(
             f"the patterns of an interest must be connected, and nothing connects {names}",
             hint="every combination would be a match: make an interest of each part",
         )
 
 
-def _links(pattern: Pattern) -> Iterator[frozenset[Variable]]:
+def _links(pattern: Pattern, named: set[PatternTerm]) -> Iterator[frozenset[PatternTerm]]:
+    """Iterate over what connects: variables, and constants that something is said about."""
     match pattern:
         case BGP(triples):
             for one in triples:
-                yield mentioned(BGP((one,)))
-        case Path() | Values():
+                yield mentioned(BGP((one,))) | (named & {one.subject, one.object})
+        case Path(subject=subject, object=object_):
+            yield mentioned(pattern) | (named & {subject, object_})
+        case Values():
             yield mentioned(pattern)
         case Extend(operand, variable, expression):
             yield free(expression) | {variable}
-            yield from _links(operand)
+            yield from _links(operand, named)
         case Minus(left):
-            yield from _links(left)
+            yield from _links(left, named)
         case _:
             for child in children(pattern):
-                yield from _links(child)
+                yield from _links(child, named)

@@ -14,15 +14,14 @@ from evergraph.delta import Delta, Request
 from evergraph.engines.local.dictionary import Dictionary, Row, ZSet
 from evergraph.engines.local.engine import LocalEngine, View
 from evergraph.errors import EvergraphError, UsageError
-from evergraph.terms import BlankNode, NamedNode, Quad, Triple, Variable
+from evergraph.ports import Subject
+from evergraph.terms import Quad, Variable
 from evergraph.views.replicas.candidates import Catalogue, Group, candidates, group_part, groups
 from evergraph.views.replicas.interest import Interest
 from evergraph.views.replicas.parts import Part, parts
 
 Ids: TypeAlias = tuple[int, int, int]
 """A triple, as ids of the engine."""
-
-Subject: TypeAlias = NamedNode | BlankNode | Triple
 
 
 @dataclass(frozen=True, slots=True)

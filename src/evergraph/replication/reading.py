@@ -1,0 +1,109 @@
+"""Changes for replicas, in order and each once: from a folder or a file, once or as they come.
+
+A source that is not what it was when its changes were taken in is an error: a file that came late, before the position,
+would be lost otherwise. A damaged change stops the replication before anything of it is in a target; it goes on from
+there when the change is mended. With ``skip_damaged`` it is set aside, and reported.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from evergraph.delta import Request
+from evergraph.errors import DataError, EvergraphError, SyntaxProblem
+from evergraph.ports import Source, SourceChange
+from evergraph.sources import ChangesetSource, open_source
+from evergraph.sources.feeds.listing import is_settled, is_whole
+
+_SETTLE = 10.0
+"""Seconds after which a file that does not change counts as written to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a source is read.
+
+    :param follow: go on when all changes have been read, and look for more every ``poll`` seconds.
+    :param skip_damaged: set changes aside that cannot be read, and tell ``report`` which.
+    """
+
+    place: str
+    follow: bool = False
+    poll: float = 5.0
+    settle: float = _SETTLE
+    skip_damaged: bool = False
+    report: Callable[[str], None] = print
+
+    def open(self) -> Source:
+        """Look at what is there now."""
+        source = open_source(self.place, clears=True)
+        if self.follow and isinstance(source, ChangesetSource):
+            return self._arrived(source)
+        return source
+
+    def _arrived(self, source: ChangesetSource) -> ChangesetSource:
+        """Leave out what may still be on its way: files that are not whole, and half changes at the end."""
+        count = 0
+        for changeset in source.changesets:
+            files = list(changeset.files.values())
+            last = count + 1 == len(source.changesets)
+            if last and len(files) < 2 and not all(is_settled(file, self.settle) for file in files):
+                break
+            if not all(is_whole(file, self.settle) for file in files):
+                break
+            count += 1
+        return ChangesetSource(source.changesets[:count])
+
+    def changes(self, position: int, place: str | None, idle: Callable[[], None]) -> Iterator[SourceChange]:
+        """Iterate over the changes after a position; ``idle`` is called whenever all have been read."""
+        while True:
+            source = self.open()
+            if place is not None:
+                self._verify(source, position, place)
+            for change in self._read(source, position):
+                yield change
+                position, place = change.sequence, change.where
+            idle()
+            if not self.follow:
+                return
+            time.sleep(self.poll)
+
+    def _verify(self, source: Source, position: int, place: str) -> None:
+        if isinstance(source, ChangesetSource):
+            known = [one.where for one in source.changesets[position - 1 : position]]
+        else:
+            return
+        if known and known[0] != place and not place.startswith(_DAMAGED):
+            raise DataError(
+                f"change {position} of {self.place} is {known[0]} now, and was {place} when it was taken in",
+                hint="files came late, or are gone: let them arrive in the order of their names, and keep them",
+            )
+        if not known:
+            raise DataError(
+                f"{self.place} has fewer changes than have been taken in ({position})",
+                hint="keep the files of changes, or begin anew with another target",
+            )
+
+    def _read(self, source: Source, position: int) -> Iterator[SourceChange]:
+        while True:
+            changes = source.changes(after=position)
+            try:
+                for change in changes:
+                    yield change
+                    position = change.sequence
+                return
+            except (DataError, SyntaxProblem) as error:
+                if not self.skip_damaged or not isinstance(source, ChangesetSource):
+                    raise _stopped(error, position) from error
+                self.report(f"change {position + 1} is set aside: {error.message}")
+            position += 1
+            yield SourceChange(position, Request(), _DAMAGED + source.changesets[position - 1].where)
+
+
+_DAMAGED = "set aside: "
+
+
+def _stopped(error: EvergraphError, position: int) -> EvergraphError:
+    hint = f"{error.hint}; " if error.hint else ""
+    hint += f"{position} changes are in the target: mend the file and run again, or set it aside with --skip-damaged"
+    return DataError(error.message, hint=hint)

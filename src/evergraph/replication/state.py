@@ -1,0 +1,180 @@
+"""What a replication needs to go on after any end, a crash included: the candidates, and how far it has come.
+
+A folder with
+
+* ``state.json``: for which interests it is, at which position its base is, and whether the targets have been filled;
+* ``base-N.nt``: all triples that could matter, at position N: those of the targets, and the potentially interesting;
+* ``log-N/``: their exact changes since then, one for each change of the source (`evergraph.log`);
+* ``places``: the names of the changes, to notice when the source is not what it was.
+
+The position advances when a change is in the log; the change is in all targets by then. What a crash cut off is done
+again, which does no harm, because everything derived from it is exact.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from evergraph.delta import Change, Delta
+from evergraph.errors import StoreError
+from evergraph.files import open_output
+from evergraph.gate.journal import FolderLock
+from evergraph.log import ChangeLog
+from evergraph.rdfio import read_quads, write_quads
+from evergraph.terms import Quad
+
+_VERSION = 1
+_MANY = 10_000
+"""After so many changes the base is written anew."""
+
+
+def digest(text: str) -> str:
+    """Return a short name for a text."""
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+class ReplicaState:
+    """The state of one replication, in a folder; without one it lasts as long as the process."""
+
+    def __init__(self, folder: Path | None, interests: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._interests = dict(interests)
+        self._lock = FolderLock(folder) if folder is not None else None
+        self._log: ChangeLog | None = None
+        self._places: list[str] = []
+        self._base = 0
+        self.position = 0
+        """How many changes of the source are in the targets."""
+        self.is_new = True
+        self.is_filled = False
+        try:
+            self._read()
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self) -> None:
+        if self._folder is None:
+            return
+        path = self._folder / "state.json"
+        try:
+            content = json.loads(path.read_text())
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{path} cannot be read: {error}", hint="begin anew in another folder") from error
+        if content.get("version") != _VERSION:
+            raise StoreError(f"{path} was written by another version", hint="begin anew in another folder")
+        if content["interests"] != self._interests:
+            known = ", ".join(content["interests"])
+            raise StoreError(
+                f"{self._folder} is the state of other interests: {known}",
+                hint="interests that differ, or have changed, need a target and a state of their own",
+            )
+        self.is_new, self.is_filled, self._base = False, content["filled"], content["base"]
+        self._log = ChangeLog(self._folder / f"log-{self._base}")
+        self.position = self._base + self._log.last
+        self._read_places()
+        self._forget_others()
+
+    def _read_places(self) -> None:
+        assert self._folder is not None
+        with suppress(OSError):
+            for line in (self._folder / "places").read_text().splitlines():
+                number, _, place = line.partition("\t")
+                if place and number == str(self.position):
+                    self._places = [place]
+
+    @property
+    def place(self) -> str | None:
+        """The name of the last change, where it is known."""
+        return self._places[-1] if self._places else None
+
+    # --- reading
+
+    def base(self) -> Iterator[Quad]:
+        """Read the candidates at the base."""
+        assert self._folder is not None
+        return read_quads(self._folder / f"base-{self._base}.nt", rename_blank_nodes=False)
+
+    def changes(self) -> Iterator[Delta]:
+        """Read the changes of the candidates since the base."""
+        assert self._log is not None
+        return (change.delta for change in self._log.read())
+
+    # --- writing
+
+    def begin(self, candidates: frozenset[Quad]) -> None:
+        """Set down what there is before the first change; the targets are not filled yet."""
+        self._write_base(candidates)
+        self.is_new = False
+
+    def filled(self) -> None:
+        """Note that the targets have been filled."""
+        self.is_filled = True
+        self._write_state()
+
+    def advance(self, delta: Delta, place: str) -> None:
+        """Note that one more change of the source is in all targets."""
+        if self._log is not None and self._folder is not None:
+            self._log.append(Change(self._log.last + 1, delta))
+            with suppress(OSError), (self._folder / "places").open("a") as out:
+                out.write(f"{self.position + 1}\t{place}\n")
+        self.position += 1
+        self._places = [place]
+
+    def is_long(self) -> bool:
+        """Tell whether it is time to write the base anew."""
+        return self._log is not None and self._log.last >= _MANY
+
+    def compact(self, candidates: frozenset[Quad]) -> None:
+        """Write the candidates as they are now, and forget the changes that led there."""
+        if self._log is not None and self._log.last:
+            self._write_base(candidates)
+
+    def _write_base(self, candidates: frozenset[Quad]) -> None:
+        if self._folder is None:
+            return
+        write_quads(self._folder / f"base-{self.position}.nt", candidates)
+        if self._log is not None:
+            self._log.close()
+        self._base = self.position
+        shutil.rmtree(self._folder / f"log-{self._base}", ignore_errors=True)
+        self._log = ChangeLog(self._folder / f"log-{self._base}")
+        self._write_state()
+        self._forget_others()
+
+    def _write_state(self) -> None:
+        if self._folder is None:
+            return
+        content = {
+            "version": _VERSION,
+            "base": self._base,
+            "filled": self.is_filled,
+            "interests": self._interests,
+        }
+        with open_output(self._folder / "state.json") as out:
+            out.write((json.dumps(content, indent=1) + "\n").encode())
+        if self._places and self._base == self.position:
+            with open_output(self._folder / "places") as out:
+                out.write(f"{self.position}\t{self._places[-1]}\n".encode())
+
+    def _forget_others(self) -> None:
+        assert self._folder is not None
+        for path in self._folder.glob("base-*.nt"):
+            if path.name != f"base-{self._base}.nt":
+                path.unlink()
+        for path in self._folder.glob("log-*"):
+            if path.name != f"log-{self._base}":
+                shutil.rmtree(path)
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        if self._log is not None:
+            self._log.close()
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None

@@ -1,0 +1,342 @@
+"""``evergraph replicate``: the worked example, formats, what is refused, and each fault of iRap as a case."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from tests.support.replica_files import changeset, lines, rq, run, write
+
+import evergraph as eg
+from evergraph.rdfio import parse_quads, read_quads
+from evergraph.terms import Quad, sorted_quads
+from evergraph.views.replicas import parse_interest
+from evergraph.views.replicas.oracle import interesting, potentially_interesting
+
+PREFIXES = """@prefix : <http://dbpedia.org/resource/> .
+@prefix dbo: <http://dbpedia.org/ontology/> .
+@prefix dbp: <http://dbpedia.org/property/> .
+@prefix foaf: <http://xmlns.com/foaf/0.1/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+"""
+ATHLETES = "SELECT * { ?a a dbo:Athlete ; dbp:goals ?goals . OPTIONAL { ?a foaf:homepage ?page } }"
+
+
+def triples(text: str) -> frozenset[Quad]:
+    from pyoxigraph import RdfFormat
+
+    return frozenset(parse_quads(PREFIXES + text, RdfFormat.TURTLE))
+
+
+def content(path: Path) -> frozenset[Quad]:
+    return frozenset(read_quads(path, rename_blank_nodes=False))
+
+
+class Replica:
+    """An interest in a folder of its own, changed step by step, each step by a new run."""
+
+    def __init__(self, folder: Path, interest: str, init: str = "") -> None:
+        self.folder = folder
+        self.interest = rq(folder / "interest.rq", PREFIXES, interest)
+        self.state = triples(init)
+        write(folder / "init.nt", self.state)
+        (folder / "changes").mkdir()
+        write(folder / "changes/000000.added.nt", ())
+        self.number = 0
+        self.lines: list[dict[str, object]] = []
+        self.run()
+
+    def run(self) -> None:
+        steps: list[eg.ReplicaStep] = []
+        eg.replicate(
+            self.interest,
+            init=self.folder / "init.nt",
+            changes=self.folder / "changes",
+            target=self.folder / "target",
+            potential=self.folder / "potential",
+            on_change=steps.append,
+        )
+        self.steps = steps
+        parsed = parse_interest(self.interest.read_text())
+        assert self.target == interesting(parsed, self.state)
+        assert self.potential == potentially_interesting(parsed, self.state)
+
+    def change(self, removed: str = "", added: str = "") -> tuple[int, int, int]:
+        self.number += 1
+        gone, come = triples(removed), triples(added)
+        changeset(self.folder / "changes", self.number, gone, come)
+        self.state = (self.state - gone) | come
+        self.run()
+        [step] = self.steps
+        assert step.sequence == self.number + 1
+        return step.removed, step.added, step.potential
+
+    @property
+    def target(self) -> frozenset[Quad]:
+        return content(self.folder / "target/data.nt")
+
+    @property
+    def potential(self) -> frozenset[Quad]:
+        return content(self.folder / "potential/data.nt")
+
+
+def test_the_worked_example(tmp_path: Path) -> None:
+    before = triples("""
+        :Marcel a dbo:Athlete ; dbp:goals 1 .
+        :Cristiano_Ronaldo a dbo:Athlete ; dbp:goals 96 ; foaf:homepage "http://cristianoronaldo.com" .""")
+    removed = triples("""
+        :Marcel dbp:goals 1 ; dbo:team :FNFT . :Tim foaf:name "Tim Berners-Lee" . :Cristiano_Ronaldo dbp:goals 96 .""")
+    added = triples("""
+        :Cristiano_Ronaldo dbp:goals 216 .
+        :Barack_Obama foaf:name "Barack Obama" ; foaf:homepage "http://www.barackobama.com/" .
+        :Rio_Ferdinand a foaf:Person, dbo:Athlete ; dbp:goals 10 .
+        :Arvid_Smit a dbo:Athlete .""")
+    interest = rq(tmp_path / "athletes.rq", PREFIXES, ATHLETES)
+    write(tmp_path / "before.nt", before)
+    changeset(tmp_path / "changes", 1, removed, added)
+    result = run(
+        *("replicate", interest, "--init", tmp_path / "before.nt", "--changes", tmp_path / "changes"),
+        *("--target", tmp_path / "target", "--potential", tmp_path / "potential"),
+    )
+    assert lines(result) == [{"sequence": 1, "interest": "athletes", "added": 3, "removed": 3, "potential": 3}]
+    assert content(tmp_path / "target/data.nt") == triples("""
+        :Cristiano_Ronaldo a dbo:Athlete ; dbp:goals 216 ; foaf:homepage "http://cristianoronaldo.com" .
+        :Rio_Ferdinand a dbo:Athlete ; dbp:goals 10 .""")
+    assert content(tmp_path / "potential/data.nt") == triples("""
+        :Arvid_Smit a dbo:Athlete . :Marcel a dbo:Athlete .
+        :Barack_Obama foaf:homepage "http://www.barackobama.com/" .""")
+
+
+def test_the_change_of_the_worked_example(tmp_path: Path) -> None:
+    """What reaches the target is exactly the change, in one request: nothing goes and comes back."""
+    interest = parse_interest(rq(tmp_path / "athletes.rq", PREFIXES, ATHLETES).read_text())
+    from evergraph.delta import Delta, Request
+    from evergraph.views.replicas import Replicas
+
+    replicas = Replicas()
+    replicas.add(interest)
+    replicas.apply(
+        Request(
+            added=triples("""
+        :Marcel a dbo:Athlete ; dbp:goals 1 .
+        :Cristiano_Ronaldo a dbo:Athlete ; dbp:goals 96 ; foaf:homepage "http://cristianoronaldo.com" .""")
+        )
+    )
+    step = replicas.apply(
+        Request(
+            removed=triples(
+                ":Marcel dbp:goals 1 ; dbo:team :FNFT . :Tim foaf:name 'Tim' . :Cristiano_Ronaldo dbp:goals 96 ."
+            ),
+            added=triples("""
+            :Cristiano_Ronaldo dbp:goals 216 . :Barack_Obama foaf:homepage "http://www.barackobama.com/" .
+            :Rio_Ferdinand a foaf:Person, dbo:Athlete ; dbp:goals 10 . :Arvid_Smit a dbo:Athlete ."""),
+        )
+    )
+    assert step.changes[0].delta == Delta(
+        deleted=triples(":Marcel a dbo:Athlete ; dbp:goals 1 . :Cristiano_Ronaldo dbp:goals 96 ."),
+        inserted=triples(":Cristiano_Ronaldo dbp:goals 216 . :Rio_Ferdinand a dbo:Athlete ; dbp:goals 10 ."),
+    )
+
+
+# --- what iRap gets wrong
+
+
+def test_a_change_that_only_completes_a_known_entity(tmp_path: Path) -> None:
+    replica = Replica(tmp_path, ATHLETES, ":Arvid_Smit a dbo:Athlete .")
+    assert replica.change(added=":Arvid_Smit dbp:goals 3 .") == (0, 2, 0)
+
+
+def test_a_triple_of_the_first_dataset_completes_a_match_later(tmp_path: Path) -> None:
+    replica = Replica(tmp_path, ATHLETES, ':Rio dbp:goals 10 ; foaf:homepage "http://rio" .')
+    assert replica.change(added=":Rio a dbo:Athlete .") == (0, 3, 0)
+
+
+def test_removed_optional_triples(tmp_path: Path) -> None:
+    replica = Replica(tmp_path, ATHLETES, ':Rio a dbo:Athlete ; dbp:goals 10 ; foaf:homepage "http://rio" .')
+    assert replica.change(removed=':Rio foaf:homepage "http://rio" .') == (1, 0, 0)
+    assert replica.target == triples(":Rio a dbo:Athlete ; dbp:goals 10 .")
+
+
+def test_triples_that_other_matches_still_hold(tmp_path: Path) -> None:
+    interest = "SELECT * { ?player dbo:team ?team . ?team rdfs:label ?name }"
+    replica = Replica(tmp_path, interest, ':a dbo:team :t . :b dbo:team :t . :t rdfs:label "T" .')
+    assert replica.change(removed=":a dbo:team :t .") == (1, 0, 0)
+    assert replica.target == triples(':b dbo:team :t . :t rdfs:label "T" .')
+    assert replica.change(removed=":b dbo:team :t .") == (2, 0, 1)
+
+
+def test_language_tags(tmp_path: Path) -> None:
+    replica = Replica(
+        tmp_path, "SELECT * { ?a a dbo:Athlete ; rdfs:label ?l }", ':a a dbo:Athlete ; rdfs:label "x"@en .'
+    )
+    assert replica.change(added=':a rdfs:label "x"@fr, "x" .') == (0, 2, 0)
+    assert replica.change(removed=':a rdfs:label "x"@en .') == (1, 0, 0)
+    assert replica.target == triples(':a a dbo:Athlete ; rdfs:label "x"@fr, "x" .')
+
+
+def test_filters(tmp_path: Path) -> None:
+    interest = 'SELECT * { ?a dbp:goals ?n ; rdfs:label ?l FILTER (?n > 5) FILTER (lang(?l) = "en") }'
+    replica = Replica(tmp_path, interest, ':a dbp:goals 3 ; rdfs:label "A"@en, "A"@de .')
+    assert replica.target == frozenset()
+    assert replica.change(removed=":a dbp:goals 3 .", added=":a dbp:goals 7 .") == (0, 2, 1)
+    assert replica.target == triples(':a dbp:goals 7 ; rdfs:label "A"@en .')
+
+
+def test_interests_without_an_optional_part(tmp_path: Path) -> None:
+    replica = Replica(tmp_path, "SELECT * { ?a a dbo:Athlete }")
+    assert replica.change(added=":a a dbo:Athlete . :b a foaf:Person .") == (0, 1, 0)
+    assert replica.change(removed=":a a dbo:Athlete .") == (1, 0, 0)
+
+
+def test_changes_that_are_not_exact(tmp_path: Path) -> None:
+    replica = Replica(tmp_path, ATHLETES, ":a a dbo:Athlete ; dbp:goals 1 .")
+    assert replica.change(added=":a a dbo:Athlete .", removed=":a dbp:goals 2 .") == (0, 0, 0)
+    assert replica.change(added=":a dbp:goals 1 .", removed=":a dbp:goals 1 .") == (0, 0, 0)
+
+
+# --- the outside
+
+
+def test_several_interests_have_folders_of_their_own(tmp_path: Path) -> None:
+    rq(tmp_path / "athletes.rq", PREFIXES, ATHLETES)
+    rq(tmp_path / "people.rq", PREFIXES, "CONSTRUCT WHERE { ?p a foaf:Person }")
+    changeset(tmp_path / "changes", 1, (), triples(":a a dbo:Athlete, foaf:Person ; dbp:goals 1 ."))
+    changeset(tmp_path / "changes", 7, (), triples(":b a dbo:Athlete ."))
+    options = (
+        "--changes",
+        tmp_path / "changes",
+        "--target",
+        tmp_path / "target",
+        "--potential",
+        tmp_path / "potential",
+    )
+    result = run("replicate", tmp_path / "athletes.rq", tmp_path / "people.rq", *options)
+    assert lines(result) == [
+        {"sequence": 1, "interest": "athletes", "added": 2, "removed": 0, "potential": 0},
+        {"sequence": 1, "interest": "people", "added": 1, "removed": 0, "potential": 0},
+        {"sequence": 2, "interest": "athletes", "added": 0, "removed": 0, "potential": 1},
+        {"sequence": 2, "interest": "people", "added": 0, "removed": 0, "potential": 0},
+    ]
+    assert content(tmp_path / "target/people/data.nt") == triples(":a a foaf:Person .")
+    assert content(tmp_path / "potential/athletes/data.nt") == triples(":b a dbo:Athlete .")
+    again = run("replicate", tmp_path, *options)  # a folder of interests, and nothing left to do
+    assert lines(again) == []
+
+
+def test_files_are_sorted(tmp_path: Path) -> None:
+    rq(tmp_path / "i.rq", "", "SELECT * { ?s ?p ?o }")
+    quads = triples(" ".join(f':n{number} rdfs:label "{number}", "{number}"@en .' for number in range(50)))
+    changeset(tmp_path / "changes", 1, (), quads)
+    run("replicate", tmp_path / "i.rq", "--changes", tmp_path / "changes", "--target", tmp_path / "t")
+    text = (tmp_path / "t/data.nt").read_text()
+    assert text.splitlines() == sorted(text.splitlines()) == [f"{quad} ." for quad in sorted_quads(quads)]
+
+
+def test_clear_and_reinserted(tmp_path: Path) -> None:
+    rq(tmp_path / "athletes.rq", PREFIXES, ATHLETES)
+    changeset(
+        tmp_path / "changes", 1, (), triples(":a a dbo:Athlete ; dbp:goals 1, 2 . :b a dbo:Athlete ; dbp:goals 1 .")
+    )
+    write(tmp_path / "changes/000002.clear.nt", triples(":a rdfs:label 'whatever' ."))
+    write(tmp_path / "changes/000002.removed.nt", triples(":b dbp:goals 1 ."))
+    write(tmp_path / "changes/000002.added.nt", triples(":a dbp:goals 3 ."))
+    write(tmp_path / "changes/000002.reinserted.nt", triples(":a a dbo:Athlete . :b dbp:goals 1 ."))
+    result = run("replicate", tmp_path / "athletes.rq", "--changes", tmp_path / "changes", "--target", tmp_path / "t")
+    assert lines(result)[1] == {"sequence": 2, "interest": "athletes", "added": 1, "removed": 2, "potential": 0}
+    assert content(tmp_path / "t/data.nt") == triples(
+        ":a a dbo:Athlete ; dbp:goals 3 . :b a dbo:Athlete ; dbp:goals 1 ."
+    )
+
+
+def test_a_damaged_change_stops_the_stream_until_it_is_mended(tmp_path: Path) -> None:
+    rq(tmp_path / "i.rq", "", "SELECT * { ?s ?p ?o }")
+    for number in (1, 3):
+        changeset(tmp_path / "changes", number, (), triples(f":n{number} rdfs:label 'x' ."))
+    damaged = tmp_path / "changes/000002.added.nt.gz"
+    write(damaged, triples(":n2 rdfs:label 'x' ."))
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[:-12])
+    options = ("replicate", tmp_path / "i.rq", "--changes", tmp_path / "changes", "--target", tmp_path / "t")
+    result = run(*options, code=1)
+    assert [line["sequence"] for line in lines(result)] == [1]
+    assert "000002.added.nt.gz" in result.stderr
+    assert "--skip-damaged" in result.stderr
+    skipped = run(*options[:-1], tmp_path / "other", "--skip-damaged")
+    assert [line["sequence"] for line in lines(skipped)] == [1, 2, 3]
+    assert "change 2 is set aside: " in skipped.stderr
+    damaged.write_bytes(whole)
+    assert [line["sequence"] for line in lines(run(*options))] == [2, 3]
+    assert len(content(tmp_path / "t/data.nt")) == 3
+
+
+def test_a_file_that_comes_late_is_an_error(tmp_path: Path) -> None:
+    rq(tmp_path / "i.rq", "", "SELECT * { ?s ?p ?o }")
+    changeset(tmp_path / "changes", 2, (), triples(":a rdfs:label 'x' ."))
+    options = ("replicate", tmp_path / "i.rq", "--changes", tmp_path / "changes", "--target", tmp_path / "t")
+    run(*options)
+    changeset(tmp_path / "changes", 1, (), triples(":b rdfs:label 'x' ."))
+    assert "came late" in run(*options, code=1).stderr
+
+
+def test_another_interest_needs_another_state(tmp_path: Path) -> None:
+    interest = rq(tmp_path / "i.rq", "", "SELECT * { ?s ?p ?o }")
+    changeset(tmp_path / "changes", 1, (), triples(":a rdfs:label 'x' ."))
+    options = ("replicate", interest, "--changes", tmp_path / "changes", "--target", tmp_path / "t")
+    run(*options)
+    rq(interest, "", "SELECT * { ?s a ?o }")
+    assert "state of other interests" in run(*options, code=1).stderr
+
+
+def test_the_paper_begins_with_nothing_aside(tmp_path: Path) -> None:
+    interest = rq(tmp_path / "i.rq", PREFIXES, ATHLETES)
+    write(tmp_path / "init.nt", triples(":a a dbo:Athlete ; dbp:goals 1 . :b a dbo:Athlete ."))
+    changeset(tmp_path / "changes", 1, (), triples(":b dbp:goals 2 ."))
+    options = ("replicate", interest, "--init", tmp_path / "init.nt", "--changes", tmp_path / "changes")
+    [line] = lines(run(*options, "--target", tmp_path / "t", "--potential", "paper"))
+    assert (line["added"], line["potential"]) == (0, 1)
+    [line] = lines(run(*options, "--target", tmp_path / "u"))
+    assert (line["added"], line["potential"]) == (2, 0)
+
+
+REFUSED: Iterable[tuple[str, str]] = (
+    ("ASK { ?s ?p ?o }", "cannot have ASK"),
+    ("DESCRIBE ?s { ?s ?p ?o }", "cannot have DESCRIBE"),
+    ("SELECT * FROM <urn:g> { ?s ?p ?o }", "cannot have FROM"),
+    ("SELECT * { GRAPH ?g { ?s ?p ?o } }", "cannot have GRAPH"),
+    ("SELECT * { GRAPH <urn:g> { ?s ?p ?o } }", "cannot have GRAPH"),
+    ("SELECT * { ?s ?p ?o } LIMIT 3", "LIMIT"),
+    ("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", "aggregates"),
+    ("SELECT * { ?s ?p ?o { SELECT ?s { ?s ?q ?x } } }", "sub-selects"),
+    ("SELECT * { SERVICE <urn:x> { ?s ?p ?o } }", "SERVICE"),
+    ("SELECT * { ?s <urn:p> ?o . ?x <urn:q> ?y }", "nothing connects ?o and ?x"),
+    ("SELECT * { VALUES ?s { 1 } }", "at least one triple pattern"),
+    ("SELECT * { ?s ?p ?o FILTER (RAND() < 0.5) }", "RAND"),
+    (
+        "CONSTRUCT { ?s <urn:made> ?o } WHERE { ?s <urn:p> ?o }",
+        "the template has a triple that the WHERE clause has not",
+    ),
+    ("SELECT * { ?s ?p ", "i.rq:1:"),
+)
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED)
+def test_what_is_no_interest_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    rq(tmp_path / "i.rq", "", text)
+    (tmp_path / "changes").mkdir()
+    result = run("replicate", tmp_path / "i.rq", "--changes", tmp_path, "--target", tmp_path / "t", code=1)
+    assert message in result.stderr
+    assert "i.rq" in result.stderr
+    assert not (tmp_path / "t").exists()
+
+
+def test_wrong_usage(tmp_path: Path) -> None:
+    rq(tmp_path / "i.rq", "", "SELECT * { ?s ?p ?o }")
+    run("replicate", tmp_path / "i.rq", "--changes", tmp_path, code=2)
+    (tmp_path / "empty").mkdir()
+    assert "no interest" in run("replicate", tmp_path / "empty", "--changes", tmp_path, "--target", "t", code=2).stderr
+    (tmp_path / "two").mkdir()
+    rq(tmp_path / "two/i.rq", "", "SELECT * { ?s ?p ?o }")
+    options = ("--changes", tmp_path, "--target", tmp_path / "t")
+    assert "two interests" in run("replicate", tmp_path / "i.rq", tmp_path / "two/i.rq", *options, code=2).stderr
+    result = run("replicate", tmp_path / "i.rq", *options, "--graph", "urn:g", code=2)
+    assert "--graph belong" in result.stderr
+    assert "no such file" in run("replicate", tmp_path / "i.rq", "--changes", "nowhere", "--target", "t", code=1).stderr
