@@ -63,6 +63,9 @@ class FileFeed(ABC):
         self._listing = Listing(root, recursive=recursive)
         self._frozen: list[Item] | None = None
         self._before: set[Path] = set()
+        self._listed: list[Path] | None = None
+        self._grouped: list[Item] = []
+        self._checked: tuple[list[Item], int | str, int] = ([], "", 0)
 
     @abstractmethod
     def _group(self, files: list[Path]) -> list[Item]:
@@ -87,7 +90,10 @@ class FileFeed(ABC):
     def _items(self) -> list[Item]:
         if self._frozen is not None:
             return self._frozen
-        return self._group(self._listing.files())
+        files = self._listing.files()
+        if files is not self._listed:
+            self._listed, self._grouped = files, self._group(files)
+        return self._grouped
 
     def _split(self, items: list[Item], place: int | str) -> int:
         if not place:
@@ -98,7 +104,9 @@ class FileFeed(ABC):
         """Return the end of the next batch."""
         items = self._items()
         done = self._split(items, start["place"])
-        present = self._refuse_late(items[:done], start)
+        if self._checked[0] is not items or self._checked[1] != start["place"]:
+            self._checked = items, start["place"], self._refuse_late(items[:done], start)
+        present = self._checked[2]
         taken: list[Item] = []
         total = 0
         for position in range(done, len(items)):

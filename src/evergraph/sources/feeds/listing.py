@@ -24,16 +24,21 @@ class Listing:
         self._root = root
         self._recursive = recursive
         self._known: dict[Path, tuple[int, list[Path], list[Path]]] = {}
+        self._files: list[Path] = []
+        self._changed = True
 
     def files(self) -> list[Path]:
-        """List the files, in no order."""
+        """List the files, in no order; the same list as long as nothing changes."""
         seen: dict[Path, tuple[int, list[Path], list[Path]]] = {}
+        self._changed = False
         try:
             self._walk(self._root, seen)
         except OSError as error:
             raise DataError(f"{self._root}: cannot be listed: {error.strerror}", hint="check the folder") from error
+        if self._changed or len(seen) != len(self._known):
+            self._files = [file for _, files, _ in seen.values() for file in files]
         self._known = seen
-        return [file for _, files, _ in seen.values() for file in files]
+        return self._files
 
     def _walk(self, folder: Path, seen: dict[Path, tuple[int, list[Path], list[Path]]]) -> None:
         changed = folder.stat().st_mtime_ns
@@ -42,6 +47,7 @@ class Listing:
             files, folders = _entries(folder)
             settled = time.time() - changed / 1e9 > _CLOCK
             known = (changed if settled else -1, files, folders)
+            self._changed = True
         seen[folder] = known
         if self._recursive:
             for inner in known[2]:
