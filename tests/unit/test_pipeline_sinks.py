@@ -130,14 +130,19 @@ def test_a_snapshot_is_written_at_the_end(tmp_path: Path) -> None:
     query = parse_query("SELECT ?s { ?s ?p ?o }")
     assert isinstance(query, Select)
     bag = small_outcome(table_of([(quad(1), 2)]).select(["subject", "weight"]), ("subject",))
-    writer = SnapshotWriter(tmp_path / "a" / "out", tmp_path, None, (), lambda: FIRST)
+    writer = SnapshotWriter(tmp_path / "a" / "out", tmp_path / "ledger", tmp_path, None, (), lambda: FIRST)
     writer.begin()
     writer.write(FIRST, 1, 1)
     assert not (tmp_path / "a" / "out").exists()
-    writer.finish()
+    writer.finish(1)
     assert len((tmp_path / "a" / "out").read_text().splitlines()) == 2
-    rows = SnapshotWriter(tmp_path / "rows", tmp_path, query, ("s",), lambda: bag)
-    rows.finish()
+    (tmp_path / "a" / "out").write_text("")
+    writer.finish(1)
+    assert not (tmp_path / "a" / "out").read_text(), "it is that of the batch already"
+    writer.finish(2)
+    assert (tmp_path / "a" / "out").read_text()
+    rows = SnapshotWriter(tmp_path / "rows", tmp_path / "other", tmp_path, query, ("s",), lambda: bag)
+    rows.finish(1)
     assert (tmp_path / "rows").read_text() == '{"s":{"type":"uri","value":"urn:s1"}}\n' * 2
 
 

@@ -125,8 +125,9 @@ class Runner:
                 with self._busy:
                     query.stop()
             self._raise_failure()
+            committed = self._table.committed(self._pipeline.name) or 0
             for target in self._targets:
-                target.writer.finish()
+                target.writer.finish(committed)
         except (PySparkException, Py4JError) as error:
             raise told(error) from None
         finally:

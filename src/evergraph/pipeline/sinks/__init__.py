@@ -59,7 +59,7 @@ def open_sink(sink: Sink, flow: Flow, places: Places, spark: SparkSession) -> Si
             return JsonLinesWriter(path, places.ledger, places.staging, flow.query, flow.variables)
         case SnapshotSink(path=path):
             names = tuple(variable.value for variable in flow.variables)
-            return SnapshotWriter(path, places.staging, flow.query, names, flow.result)
+            return SnapshotWriter(path, places.ledger, places.staging, flow.query, names, flow.result)
         case EndpointSink(query_url=query_url, update_url=update_url, graph=graph):
             return EndpointWriter(query_url, update_url, graph, places.staging)
         case _:

@@ -24,8 +24,8 @@ class SinkWriter(Protocol):
     def write(self, outcome: Outcome, batch: int, sequence: int) -> None:
         """Write a batch; when this returns, it is there to stay. The first one holds all that there is."""
 
-    def finish(self) -> None:
-        """The run ends well."""
+    def finish(self, batch: int) -> None:
+        """The run ends well, after a batch."""
 
     def close(self) -> None:
         """Let go of files and connections."""
@@ -45,7 +45,7 @@ class PathSink:
                 hint="remove it, or name another place for the sink; to begin anew, a pipeline needs new targets too",
             )
 
-    def finish(self) -> None:
+    def finish(self, batch: int) -> None:
         """Do nothing."""
 
     def close(self) -> None:

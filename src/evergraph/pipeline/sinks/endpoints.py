@@ -45,7 +45,7 @@ class EndpointWriter:
             for quads in self._quads(outcome, 1):
                 self._send(Delta(inserted=quads))
 
-    def finish(self) -> None:
+    def finish(self, batch: int) -> None:
         """Do nothing."""
 
     def close(self) -> None:

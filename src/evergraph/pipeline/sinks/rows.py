@@ -14,7 +14,7 @@ from evergraph.engines.spark.rows import WEIGHT, term_of
 from evergraph.engines.spark.tables import WeightedTable
 from evergraph.files import open_output
 from evergraph.pipeline.outcomes import Format, Outcome, binding, lines, quoted_statement, statement
-from evergraph.pipeline.sinks.base import AppendedFile, PathSink
+from evergraph.pipeline.sinks.base import AppendedFile, PathSink, save_json
 from evergraph.sparql.algebra import Query, Select
 from evergraph.sparql.expressions import Row
 from evergraph.terms import Variable
@@ -99,7 +99,7 @@ class StandardOutput:
             sys.stdout.buffer.flush()
         self._first = False
 
-    def finish(self) -> None:
+    def finish(self, batch: int) -> None:
         """Do nothing."""
 
     def close(self) -> None:
@@ -110,9 +110,16 @@ class SnapshotWriter(PathSink):
     """A file with the whole result, written when the run ends; until then, the one of the run before stays."""
 
     def __init__(
-        self, path: Path, staging: Path, query: Query | None, names: tuple[str, ...], result: Callable[[], Outcome]
+        self,
+        path: Path,
+        ledger: Path,
+        staging: Path,
+        query: Query | None,
+        names: tuple[str, ...],
+        result: Callable[[], Outcome],
     ) -> None:
         super().__init__(path)
+        self._ledger = ledger
         self._staging = staging
         self._write = partial(binding, names) if _has_rows(query) else statement
         self._by_column = _has_rows(query)
@@ -120,18 +127,22 @@ class SnapshotWriter(PathSink):
 
     def begin(self) -> None:
         """Make the folder that it is to be in."""
+        self._ledger.unlink(missing_ok=True)
         self._path.parent.mkdir(parents=True, exist_ok=True)
 
     def write(self, outcome: Outcome, batch: int, sequence: int) -> None:
         """Do nothing: only the end counts."""
 
-    def finish(self) -> None:
-        """Write the file; it appears wholly or not at all."""
+    def finish(self, batch: int) -> None:
+        """Write the file, unless it is that of the batch already; it appears wholly or not at all."""
+        if self._path.exists() and self._ledger.exists() and json.loads(self._ledger.read_text()) == {"batch": batch}:
+            return
         outcome = self._result()
         with open_output(self._path) as out:
             for line in lines(outcome, 1, self._write, self._staging, by_column=self._by_column):
                 out.write(line + b"\n")
         outcome.close()
+        save_json(self._ledger, {"batch": batch})
 
 
 def _has_rows(query: Query | None) -> bool:
