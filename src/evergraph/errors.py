@@ -125,3 +125,9 @@ class ReadOnly(StoreError):
     """An update was sent to a database that was opened read-only."""
 
     condition = "READ_ONLY"
+
+
+class TraversalFailed(EvergraphError):
+    """None of the IRIs that a traversal starts from led to a document."""
+
+    condition = "TRAVERSAL_FAILED"

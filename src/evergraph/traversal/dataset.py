@@ -1,0 +1,103 @@
+"""The dataset of discovered documents, and how it changes: exact deltas of any number of documents at once.
+
+The construction of Schmedding, *Incremental SPARQL Evaluation for Query Answering on Linked Data* (2011): a named graph
+⟨f(u)⟩ for the document of each dereferenced u, a default graph that is the merge of all of them, and in it the
+triples (u, f, f(u)). Beyond the paper, a change may hold several documents, and documents that were known.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from evergraph.delta import Bag, Delta
+from evergraph.terms import DEFAULT_GRAPH, NamedNode, Quad, Triple
+from evergraph.traversal.iris import F
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """A resource was dereferenced: its document, and what that says now; None if that is what is known of it."""
+
+    resource: NamedNode
+    document: NamedNode
+    triples: frozenset[Triple] | None
+
+
+class LinkedDataset:
+    """What has been discovered so far. Holds the documents f(u) of all u that were dereferenced, and no others."""
+
+    def __init__(self) -> None:
+        self._documents: dict[NamedNode, frozenset[Triple]] = {}
+        self._f: dict[NamedNode, NamedNode] = {}
+        self._resources: dict[NamedNode, int] = {}
+        """How many resources a document describes; without any, it is forgotten."""
+        self._said: dict[Triple, int] = {}
+        """How many documents say a triple; the default graph has it once."""
+
+    @property
+    def documents(self) -> Mapping[NamedNode, frozenset[Triple]]:
+        """The triples of each document."""
+        return MappingProxyType(self._documents)
+
+    @property
+    def f(self) -> Mapping[NamedNode, NamedNode]:
+        """The document of each dereferenced resource."""
+        return MappingProxyType(self._f)
+
+    def take(self, batch: Iterable[Retrieved]) -> Delta:
+        """Take in documents, in order; return the exact change of the whole dataset."""
+        change: Bag[Quad] = Bag()
+        for one in batch:
+            self._take(one, change)
+        return Delta(
+            inserted=frozenset(quad for quad, weight in change.items() if weight > 0),
+            deleted=frozenset(quad for quad, weight in change.items() if weight < 0),
+        )
+
+    def quads(self) -> Iterator[Quad]:
+        """Iterate over the whole dataset."""
+        for triple in self._said:
+            yield Quad(triple.subject, triple.predicate, triple.object, DEFAULT_GRAPH)
+        for resource, document in self._f.items():
+            yield Quad(resource, F, document, DEFAULT_GRAPH)
+        for document, triples in self._documents.items():
+            for triple in triples:
+                yield Quad(triple.subject, triple.predicate, triple.object, document)
+
+    def _take(self, one: Retrieved, change: Bag[Quad]) -> None:
+        before, after = self._f.get(one.resource), one.document
+        if one.triples is None and after not in self._documents:
+            raise ValueError(f"nothing is known of {after}")
+        if one.triples is not None:
+            self._replace(after, one.triples, change)
+        if before == after:
+            return
+        self._f[one.resource] = after
+        self._resources[after] = self._resources.get(after, 0) + 1
+        change.add(Quad(one.resource, F, after, DEFAULT_GRAPH))
+        if before is not None:
+            change.add(Quad(one.resource, F, before, DEFAULT_GRAPH), -1)
+            self._resources[before] -= 1
+            if not self._resources[before]:
+                self._replace(before, frozenset(), change)
+                del self._resources[before], self._documents[before]
+
+    def _replace(self, document: NamedNode, triples: frozenset[Triple], change: Bag[Quad]) -> None:
+        before = self._documents.get(document, frozenset())
+        self._documents[document] = triples
+        for triple in before - triples:
+            change.add(Quad(triple.subject, triple.predicate, triple.object, document), -1)
+            self._count(triple, -1, change)
+        for triple in triples - before:
+            change.add(Quad(triple.subject, triple.predicate, triple.object, document))
+            self._count(triple, 1, change)
+
+    def _count(self, triple: Triple, weight: int, change: Bag[Quad]) -> None:
+        before = self._said.get(triple, 0)
+        after = before + weight
+        if after:
+            self._said[triple] = after
+        else:
+            del self._said[triple]
+        if not before or not after:
+            change.add(Quad(triple.subject, triple.predicate, triple.object, DEFAULT_GRAPH), weight)

@@ -1,0 +1,41 @@
+"""Names: the reserved relation between resources and documents, and what address an IRI is asked for at."""
+
+import httpx
+
+from evergraph.terms import NamedNode
+
+F = NamedNode("urn:evergraph:f")
+"""The reserved predicate f: ``?resource f ?document`` says which document a dereferenced IRI led to."""
+
+LONGEST = 8_192
+"""Longer IRIs are nobody's address."""
+
+
+def document_url(iri: str) -> str | None:
+    """Return the address at which an IRI is dereferenced: without fragment, normalised; None if it has none.
+
+    Two IRIs with the same address are described by the same document.
+    """
+    if len(iri) > LONGEST or not iri[:8].lower().startswith(("http://", "https://")):
+        return None
+    try:
+        url = httpx.URL(iri)
+        if not url.host or url.userinfo:
+            return None
+        return str(url.copy_with(fragment=None, raw_path=url.raw_path or b"/"))
+    except (httpx.InvalidURL, UnicodeError, ValueError):
+        return None
+
+
+def origin(url: str) -> str:
+    """Return scheme, host and port of an address: what robots.txt and the limits per host are about."""
+    parsed = httpx.URL(url)
+    return f"{parsed.scheme}://{parsed.netloc.decode()}"
+
+
+def joined(base: str, location: str) -> str | None:
+    """Return the address that a redirect leads to; None if that is none that can be asked."""
+    try:
+        return document_url(str(httpx.URL(base).join(location)))
+    except (httpx.InvalidURL, UnicodeError, ValueError):
+        return None

@@ -1,0 +1,212 @@
+"""Which links to follow: the IRIs of the query, those in solutions, those that match a pattern of the query, or all."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from enum import IntEnum, StrEnum
+from typing import TypeAlias, assert_never
+
+from evergraph.sparql.algebra import (
+    BGP,
+    Alternative,
+    Describe,
+    Distinct,
+    Exists,
+    Extend,
+    Filter,
+    GraphNames,
+    Group,
+    Inverse,
+    NegatedSet,
+    OneOrMore,
+    OrderBy,
+    Path,
+    PathExpression,
+    Pattern,
+    Project,
+    Query,
+    Reduced,
+    Select,
+    Sequence,
+    Slice,
+    TriplePattern,
+    Values,
+    ZeroOrMore,
+    ZeroOrOne,
+)
+from evergraph.sparql.expressions import Row
+from evergraph.sparql.scope import children, expressions, variables, walk
+from evergraph.terms import DEFAULT_GRAPH, NamedNode, Quad, Variable
+from evergraph.traversal.iris import F
+
+TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+_ONE, _TWO, _ANY = Variable("one"), Variable("two"), Variable("any")
+
+
+class Strategy(StrEnum):
+    """Which links to follow; each follows what those before it follow, and more."""
+
+    QUERY = "query"
+    """The IRIs of the query, and the seeds."""
+    SOLUTIONS = "solutions"
+    """Those in solutions of the query's pattern, too."""
+    PATTERNS = "patterns"
+    """Those that a variable stands for where a triple matches some triple pattern of the query."""
+    ALL = "all"
+    """Every IRI that a document mentions as subject or object."""
+
+
+class Rank(IntEnum):
+    """Why a link is followed; the lowest is followed first."""
+
+    SEED = 0
+    SOLUTION = 1
+    PATTERN = 2
+    MENTION = 3
+
+
+Link: TypeAlias = tuple[NamedNode, Rank]
+
+
+def query_iris(query: Query, *, vocabulary: bool = False) -> list[NamedNode]:
+    """List the IRIs of a query, each once; predicates and classes only with ``vocabulary``."""
+    found: dict[NamedNode, None] = {}
+    if isinstance(query, Describe):
+        found |= dict.fromkeys(term for term in query.targets if isinstance(term, NamedNode))
+    if query.dataset is not None:
+        found |= dict.fromkeys((*query.dataset.default, *query.dataset.named))
+    for pattern in _patterns(query.pattern):
+        match pattern:
+            case BGP(triples):
+                for triple in triples:
+                    terms: list[object] = [triple.subject, triple.graph]
+                    if vocabulary or triple.predicate != TYPE:
+                        terms.append(triple.object)
+                    if vocabulary:
+                        terms.append(triple.predicate)
+                    found |= dict.fromkeys(term for term in terms if isinstance(term, NamedNode))
+            case Path(subject, path, object_, graph):
+                found |= dict.fromkeys(term for term in (subject, object_, graph) if isinstance(term, NamedNode))
+                if vocabulary:
+                    found |= dict.fromkeys(p for p in _predicates(path) if isinstance(p, NamedNode))
+            case GraphNames(graph):
+                found |= dict.fromkeys([graph] if isinstance(graph, NamedNode) else [])
+            case Values(rows=rows):
+                found |= dict.fromkeys(term for row in rows for term in row if isinstance(term, NamedNode))
+            case _:
+                pass
+        for expression in expressions(pattern):
+            found |= dict.fromkeys(part for part in walk(expression) if isinstance(part, NamedNode))
+    return [iri for iri in found if iri != F]
+
+
+def solutions_query(query: Query) -> Query:
+    """Return the query for all variables of the solutions behind the result, also those that it does not show."""
+    pattern = inner = query.pattern
+    while isinstance(inner, Project | Distinct | Reduced | Slice | OrderBy | Group | Extend | Filter):
+        if isinstance(inner, Group) or (not isinstance(inner, Extend | Filter) and inner is pattern):
+            pattern = inner.operand
+        inner = inner.operand
+    names = tuple(sorted(variables(pattern).possible, key=str))
+    return Select(Project(pattern, names), names, query.dataset)
+
+
+class Links:
+    """Finds the links to follow in what a change inserts and in the solutions that come of it."""
+
+    def __init__(self, query: Query, strategy: Strategy, *, vocabulary: bool = False) -> None:
+        self.strategy = strategy
+        self._vocabulary = vocabulary
+        self._by_predicate: defaultdict[NamedNode | None, list[TriplePattern]] = defaultdict(list)
+        for pattern in _triple_patterns(query.pattern):
+            predicate = pattern.predicate if isinstance(pattern.predicate, NamedNode) else None
+            if predicate != F:
+                self._by_predicate[predicate].append(pattern)
+
+    def in_rows(self, rows: Iterable[Row]) -> Iterator[Link]:
+        """Find the IRIs in solutions."""
+        if self.strategy is not Strategy.QUERY:
+            for row in rows:
+                for term in row:
+                    if isinstance(term, NamedNode):
+                        yield term, Rank.SOLUTION
+
+    def in_quads(self, inserted: Iterable[Quad]) -> Iterator[tuple[NamedNode, Rank, NamedNode]]:
+        """Find the links in what documents newly say, each with its document."""
+        if self.strategy not in (Strategy.PATTERNS, Strategy.ALL):
+            return
+        for quad in inserted:
+            document = quad.graph_name
+            if not isinstance(document, NamedNode):
+                continue
+            for key in (quad.predicate, None):
+                for pattern in self._by_predicate.get(key, ()):
+                    for iri in self._matched(pattern, quad):
+                        yield iri, Rank.PATTERN, document
+            if self.strategy is Strategy.ALL:
+                for iri in self._mentioned(quad):
+                    yield iri, Rank.MENTION, document
+
+    def _matched(self, pattern: TriplePattern, quad: Quad) -> Iterator[NamedNode]:
+        bound: dict[Variable, object] = {}
+        for wanted, term in zip((pattern.subject, pattern.predicate, pattern.object), quad, strict=False):
+            if not isinstance(wanted, Variable):
+                if wanted != term:
+                    return
+            elif bound.setdefault(wanted, term) != term:
+                return
+        words = () if self._vocabulary else _words(quad)
+        for place, wanted in enumerate((pattern.subject, pattern.predicate, pattern.object)):
+            term = quad[place]
+            if isinstance(wanted, Variable) and isinstance(term, NamedNode) and place not in words:
+                yield term
+
+    def _mentioned(self, quad: Quad) -> Iterator[NamedNode]:
+        words = () if self._vocabulary else _words(quad)
+        for place in range(3):
+            term = quad[place]
+            if isinstance(term, NamedNode) and place not in words:
+                yield term
+
+
+def _words(quad: Quad) -> tuple[int, ...]:
+    """Return the places of a triple that hold words of a vocabulary: the predicate, and the class after rdf:type."""
+    return (1, 2) if quad.predicate == TYPE else (1,)
+
+
+def _patterns(pattern: Pattern) -> Iterator[Pattern]:
+    """Iterate over a pattern and all within it, those of EXISTS too."""
+    yield pattern
+    for child in children(pattern):
+        yield from _patterns(child)
+    for expression in expressions(pattern):
+        for part in walk(expression):
+            if isinstance(part, Exists):
+                yield from _patterns(part.pattern)
+
+
+def _triple_patterns(pattern: Pattern) -> Iterator[TriplePattern]:
+    for one in _patterns(pattern):
+        match one:
+            case BGP(triples):
+                yield from triples
+            case Path(path=path):
+                for predicate in _predicates(path):
+                    yield TriplePattern(_ONE, predicate, _TWO, DEFAULT_GRAPH)
+            case _:
+                pass
+
+
+def _predicates(path: PathExpression) -> Iterator[NamedNode | Variable]:
+    """Iterate over the predicates along a path; a variable where it may be any."""
+    match path:
+        case NamedNode():
+            yield path
+        case Inverse(inner) | ZeroOrOne(inner) | ZeroOrMore(inner) | OneOrMore(inner):
+            yield from _predicates(inner)
+        case Sequence(parts) | Alternative(parts):
+            for part in parts:
+                yield from _predicates(part)
+        case NegatedSet():
+            yield _ANY
+        case _:
+            assert_never(path)

@@ -1,0 +1,393 @@
+"""Traversals: a query, the documents that are discovered while it runs, and the steps of its result."""
+
+import hashlib
+import heapq
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Event
+from types import TracebackType
+
+from evergraph.delta import Bag
+from evergraph.engines.local.engine import LocalEngine
+from evergraph.engines.local.views import View
+from evergraph.errors import EvergraphError, TraversalFailed, UsageError
+from evergraph.sparql.algebra import Query
+from evergraph.sparql.expressions import Row
+from evergraph.sparql.parser import parse_query
+from evergraph.terms import NamedNode
+from evergraph.traversal.archive import Archive, Visited
+from evergraph.traversal.dataset import LinkedDataset, Retrieved
+from evergraph.traversal.documents import read_document
+from evergraph.traversal.fetching import Document, Problem
+from evergraph.traversal.frontier import Frontier, State, Visit
+from evergraph.traversal.iris import document_url
+from evergraph.traversal.links import Links, Rank, Strategy, query_iris, solutions_query
+from evergraph.traversal.options import Limits, Manners
+from evergraph.traversal.worker import Worker
+from evergraph.views.queries import Step
+
+_TICK = 0.2
+"""Seconds after which a wait looks whether it is to end."""
+_LONGEST_PAUSE = 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class TraversalStep(Step):
+    """What documents did to the result; ``documents`` are those behind the change, none at the start."""
+
+    documents: tuple[str, ...] = ()
+
+
+class Traversal:
+    """A query over Linked Data that is discovered while it runs. Made by `evergraph.traverse`.
+
+    Iterate over it to let it run: each step says what a document, or ``batch`` of them, added to and removed from the
+    result; the first one is what there is at the start. Between steps no more is fetched than there is room for.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        seeds: Iterable[str],
+        *,
+        strategy: Strategy,
+        vocabulary: bool,
+        limits: Limits,
+        manners: Manners,
+        cache: Path | None,
+        follow: bool,
+        refresh: float,
+        batch: int,
+    ) -> None:
+        self.query = query
+        self.seeds = _seeds(query, seeds, vocabulary)
+        self._follow, self._refresh, self._batch = follow, refresh, batch
+        self._limits, self._manners = limits, manners
+        self._engine = LocalEngine()
+        self.view: View = self._engine.register(query, limit=limits.entries)
+        """The maintained result."""
+        hidden = strategy is Strategy.SOLUTIONS
+        self._solutions = self._engine.register(solutions_query(query), limit=limits.entries) if hidden else self.view
+        self.dataset = LinkedDataset()
+        """The documents so far."""
+        self._links = Links(query, strategy, vocabulary=vocabulary)
+        self._frontier = Frontier(limits, 2 * manners.per_host)
+        self._archive = Archive(cache)
+        text = repr((query, self.seeds, strategy.value, vocabulary))
+        self._run = hashlib.sha256(text.encode()).hexdigest()
+        self._noted: dict[str, Visited] = {}
+        self._numbers = 0
+        self._due: list[tuple[float, str]] = []
+        self._in_flight = 0
+        self._going = Event()
+        self._going.set()
+        self._stopped = ""
+        self._begin = time.monotonic()
+        self.sequence = 0
+        """How many changes of the dataset there were."""
+        self.bytes = self.requests = 0
+        self.on_progress: Callable[[Traversal], object] = lambda traversal: None
+        """Called after everything that happens."""
+
+    # --- what there is
+
+    def result(self) -> Bag[Row]:
+        """Return the current rows, as a bag."""
+        return self.view.result()
+
+    def report(self) -> list[Visit]:
+        """List the addresses and what became of each: where each document came from, what failed, what was skipped."""
+        return list(self._frontier.visits.values())
+
+    def counts(self) -> dict[str, int]:
+        """Count the addresses by what became of them."""
+        return {state.value: number for state, number in self._frontier.counts.items()}
+
+    # --- control, from any thread
+
+    def pause(self) -> None:
+        """Start no more requests, and give no more steps, until `resume`."""
+        self._going.clear()
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        self._going.set()
+
+    def stop(self) -> None:
+        """End the traversal after the step at hand; with a cache, the next one goes on from there."""
+        self._stopped = self._stopped or "STOPPED"
+        self._going.set()
+
+    def close(self) -> None:
+        """Let go of the cache."""
+        self._archive.close()
+
+    def __enter__(self) -> "Traversal":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    # --- the run
+
+    def __iter__(self) -> Iterator[TraversalStep]:
+        """Run. Raises `TraversalFailed` at the end if no seed led to a document."""
+        self._begin = time.monotonic()
+        since = self._start()
+        yield TraversalStep(self.sequence, self.result(), Bag())
+        worker = Worker(self._manners, self._limits, self._archive)
+        try:
+            while not self._is_over():
+                self._fill(worker, since)
+                if not self._in_flight and not self._due:
+                    break
+                step = self._take(worker)
+                self.bytes, self.requests = worker.traffic.bytes, worker.traffic.requests
+                self.on_progress(self)
+                if step is not None:
+                    yield step
+                self._going.wait()
+        finally:
+            worker.close()
+            self._note()
+        self._end()
+
+    def _start(self) -> float:
+        """Put in what is to be asked first, or take up what an earlier run has left."""
+        since, self.sequence, visited = self._archive.begin(self._run, time.time())
+        known: list[Retrieved] = []
+        for one in visited:
+            iri = NamedNode(one.iri)
+            visit = self._frontier.add(iri, one.rank, one.depth, one.found_in)
+            if visit is not None and one.document is not None:
+                known += self._recalled(visit, iri, one.document)
+        for iri in self.seeds:
+            self._found(iri, Rank.SEED, 0, None)
+        if known:
+            self._apply(known, None)
+        self._note()
+        return since
+
+    def _recalled(self, visit: Visit, iri: NamedNode, document: str) -> list[Retrieved]:
+        """Read a document of an earlier run from the cache; if it is not there any more, it will be fetched."""
+        if visit.state is State.FETCHED:
+            return [Retrieved(iri, NamedNode(document), None)]
+        answer = self._archive.answer(document)
+        if answer is None or answer.status != 200:
+            return []
+        media_type = answer.headers.get("content-type", "")
+        try:
+            content = read_document(answer.body, media_type, document)
+        except EvergraphError:
+            return []
+        self._frontier.settle(
+            visit, Document(visit.url, document, content, (), media_type, len(answer.body), True, None, 0.0)
+        )
+        self._frontier.asked += 1
+        self._later(visit, None)
+        return [Retrieved(iri, NamedNode(document), content.triples)]
+
+    def _fill(self, worker: Worker, since: float) -> None:
+        while self._in_flight < 2 * self._manners.concurrency:
+            if self._due and self._due[0][0] <= time.time():
+                worker.submit(heapq.heappop(self._due)[1], time.time())
+            elif (visit := self._frontier.next()) is not None:
+                worker.submit(visit.url, since)
+            else:
+                return
+            self._in_flight += 1
+
+    def _take(self, worker: Worker) -> TraversalStep | None:
+        """Wait for something to happen, and take it in, with what else has happened, up to a batch."""
+        outcomes: list[Document | Problem] = []
+        outcome = worker.take(_TICK)
+        while outcome is not None:
+            outcomes.append(outcome)
+            outcome = worker.take(0) if len(outcomes) < self._batch else None
+        batch: list[Retrieved] = []
+        for outcome in outcomes:
+            self._in_flight -= 1
+            batch += self._settled(outcome)
+        documents = tuple(dict.fromkeys(one.document.value for one in batch))
+        before = self.sequence
+        change = self._apply(batch, documents[0] if len(documents) == 1 else None)
+        if outcomes:
+            self._note()
+        if self.sequence == before or not change:
+            return None
+        return TraversalStep(self.sequence, change.positive(), change.negative(), documents)
+
+    def _settled(self, outcome: Document | Problem) -> list[Retrieved]:
+        visit = self._frontier.visits[outcome.url]
+        self._frontier.settle(visit, outcome)
+        if isinstance(outcome, Problem):
+            if outcome.kind == "LIMIT":
+                self._stopped = "BYTES"
+            self._remember(visit, problem=outcome.reason)
+            if self._follow and outcome.passing:
+                self._later(visit, None)
+            return []
+        self._remember(visit)
+        self._later(visit, outcome.fresh_until)
+        document = NamedNode(outcome.document)
+        return [Retrieved(iri, document, outcome.content.triples) for iri in visit.iris]
+
+    def _apply(self, batch: list[Retrieved], source: str | None) -> Bag[Row]:
+        """Take documents in; return what they do to the result. Links to known documents count at once."""
+        total: Bag[Row] = Bag()
+        changed = False
+        while batch:
+            delta = self.dataset.take(batch)
+            depth = max(self._depth(one.resource) for one in batch)
+            depths = {one.document: self._depth(one.resource) for one in batch}
+            batch = []
+            if not delta:
+                break
+            changed = True
+            rows: list[Row] = []
+            for change in self._engine.apply(delta):
+                if change.view is self.view:
+                    total.update(change.added)
+                    total.update(-change.removed)
+                if change.view is self._solutions:
+                    rows += change.added
+            for view in (self.view, self._solutions):
+                if view.failed is not None:
+                    raise view.failed
+            found: dict[NamedNode, tuple[Rank, int, str | None]] = {}
+            for iri, rank, document in self._links.in_quads(delta.inserted):
+                best = (rank, depths.get(document, depth) + 1, document.value)
+                if iri not in found or best < found[iri]:
+                    found[iri] = best
+            for iri, rank in self._links.in_rows(rows):
+                origin = found[iri][2] if iri in found else source
+                found[iri] = (rank, found[iri][1] if iri in found else depth + 1, origin)
+            for iri, (rank, deep, origin) in sorted(found.items(), key=lambda one: (one[1][0], one[0].value)):
+                batch += self._found(iri, rank, deep, origin)
+        self.sequence += changed
+        return total
+
+    def _found(self, iri: NamedNode, rank: Rank, depth: int, found_in: str | None) -> list[Retrieved]:
+        """Take note of an IRI; if its document is known, say so."""
+        visit = self._frontier.add(iri, rank, depth, found_in)
+        if visit is None:
+            return []
+        self._noted[iri.value] = Visited(iri.value, depth, rank, found_in, visit.document)
+        known = visit.document is not None and NamedNode(visit.document) in self.dataset.documents
+        return [Retrieved(iri, NamedNode(visit.document or ""), None)] if known else []
+
+    def _depth(self, resource: NamedNode) -> int:
+        url = document_url(resource.value)
+        return self._frontier.visits[url].depth if url in self._frontier.visits else 0
+
+    def _remember(self, visit: Visit, problem: str | None = None) -> None:
+        for iri in visit.iris:
+            self._noted[iri.value] = Visited(
+                iri.value, visit.depth, visit.rank, visit.found_in, visit.document, problem
+            )
+
+    def _later(self, visit: Visit, good: float | None) -> None:
+        """Plan when to ask again, if the answer is to be kept fresh."""
+        if self._follow:
+            pause = min(self._refresh * 2**visit.failures, max(_LONGEST_PAUSE, self._refresh))
+            heapq.heappush(self._due, (max(good or 0.0, time.time() + pause), visit.url))
+
+    def _note(self) -> None:
+        self._archive.note(self._run, self.sequence, self._noted, self._numbers)
+        self._numbers += len(self._noted)
+        self._noted = {}
+
+    def _is_over(self) -> bool:
+        seconds = self._limits.seconds
+        if seconds is not None and time.monotonic() - self._begin > seconds:
+            self._stopped = self._stopped or "TIME"
+        return bool(self._stopped)
+
+    def _end(self) -> None:
+        """Say what was left out, and why."""
+        match self._stopped:
+            case "TIME":
+                self._frontier.skip_rest("LIMIT", f"the limit of {self._limits.seconds:g} seconds")
+            case "BYTES":
+                self._frontier.skip_rest("LIMIT", f"the limit of {self._limits.bytes:,} bytes")
+            case "STOPPED":
+                return
+            case _:
+                self._archive.end(self._run)
+        seeds = [self._frontier.visits[url] for iri in self.seeds if (url := document_url(iri.value)) is not None]
+        if seeds and not any(visit.document for visit in self._frontier.visits.values()):
+            reasons = "\n".join(f"  {visit.url}: {visit.reason}" for visit in seeds[:5])
+            hint = "check the IRIs, or start from others with --seed"
+            if any(visit.problem == "REFUSED_ADDRESS" for visit in seeds):
+                hint = "hosts at private addresses are refused unless they are named: --allow HOST"
+            raise TraversalFailed(f"no IRI to start from led to a document\n{reasons}", hint=hint)
+
+
+def traverse(
+    query: Query | str,
+    seeds: Iterable[str] = (),
+    *,
+    strategy: Strategy | str = Strategy.PATTERNS,
+    vocabulary: bool = False,
+    allow: Iterable[str] = (),
+    limits: Limits | None = None,
+    manners: Manners | None = None,
+    cache: Path | str | None = None,
+    follow: bool = False,
+    refresh: float = 60.0,
+    batch: int = 1,
+) -> Traversal:
+    """Answer a query by following links; iterate over what this returns.
+
+    :param seeds: IRIs to start from, besides those of the query.
+    :param strategy: which links to follow: of the ``query``, in ``solutions``, where ``patterns`` match, or ``all``.
+    :param vocabulary: follow predicates and classes, too.
+    :param allow: hosts that may be at loopback, private or link-local addresses.
+    :param cache: a folder for answers of servers; a traversal that was interrupted goes on from there.
+    :param follow: keep the result fresh: ask for documents again when they may have changed.
+    :param refresh: with ``follow``, the least number of seconds until a document is asked for again.
+    :param batch: take in up to so many documents at once, if they are there.
+    """
+    if isinstance(query, str):
+        query = parse_query(query)
+    try:
+        chosen = Strategy(strategy)
+    except ValueError:
+        raise UsageError(f"no strategy is called {strategy!r}", hint=f"there are {', '.join(Strategy)}") from None
+    if batch < 1 or refresh <= 0:
+        raise UsageError("a batch has at least one document, and a refresh takes some time", hint="use numbers above 0")
+    manners = manners or Manners()
+    manners = replace(manners, allowed=manners.allowed | frozenset(allow))
+    if limits is None:
+        limits = Limits(seconds=None) if follow else Limits()
+    return Traversal(
+        query,
+        seeds,
+        strategy=chosen,
+        vocabulary=vocabulary,
+        limits=limits,
+        manners=manners,
+        cache=None if cache is None else Path(cache),
+        follow=follow,
+        refresh=refresh,
+        batch=batch,
+    )
+
+
+def _seeds(query: Query, given: Iterable[str], vocabulary: bool) -> tuple[NamedNode, ...]:
+    """Return what to start from: the IRIs that are given, and those of the query that have an address."""
+    found: dict[NamedNode, None] = {}
+    for text in given:
+        if document_url(text) is None:
+            raise UsageError(f"{text!r} is no IRI that can be asked", hint="begin seeds with http:// or https://")
+        try:
+            found[NamedNode(text)] = None
+        except ValueError as error:
+            raise UsageError(f"{text!r} is no IRI: {error}", hint="percent-encode what is not allowed") from None
+    found |= dict.fromkeys(iri for iri in query_iris(query, vocabulary=vocabulary) if document_url(iri.value))
+    if not found:
+        hint = "give --seed IRI, or --vocabulary to start from predicates and classes"
+        raise UsageError("the query has no IRI to start from", hint=hint)
+    return tuple(found)
