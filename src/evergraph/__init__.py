@@ -14,6 +14,7 @@ from evergraph.delta import Bag, Change, Delta, Request
 from evergraph.errors import EvergraphError
 from evergraph.pipeline import run
 from evergraph.replication import ReplicaStep, Replicated, replicate
+from evergraph.views.linksets import link
 
 __version__ = "0.1.0"
 
@@ -28,6 +29,7 @@ __all__ = [
     "Request",
     "connect",
     "diff",
+    "link",
     "open",
     "replicate",
     "run",

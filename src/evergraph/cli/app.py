@@ -12,6 +12,7 @@ from evergraph.cli.check import check
 from evergraph.cli.demo import demo
 from evergraph.cli.diff import diff
 from evergraph.cli.explain import explain
+from evergraph.cli.link import link
 from evergraph.cli.load import load
 from evergraph.cli.log import log
 from evergraph.cli.query import query
@@ -35,6 +36,7 @@ app.command()(watch)
 app.command()(serve)
 app.command()(replicate)
 app.command()(run)
+app.command()(link)
 app.command()(diff)
 app.command()(explain)
 app.command()(check)

@@ -37,6 +37,7 @@ class Dataset:
     catalogue: Catalogue
     init: tuple[Path, ...] = ()
     changes: Path | None = None
+    iri: NamedNode | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def load_linkset(path: str | Path) -> Definition:
     linkset, output, run, evaluate = (root.table(key) for key in ("linkset", "output", "run", "evaluate"))
     names = Names(_prefixes(root))
     name = _name(linkset, Path(path).stem)
-    source, target = _dataset(root, "source"), _dataset(root, "target")
+    source, target = _dataset(root, "source", names), _dataset(root, "target", names)
     _refuse_different(root.table("target"), source.catalogue, target.catalogue)
     match = root.table("match")
     if "match" not in document.values:
@@ -117,7 +118,7 @@ def _prefixes(root: Table) -> dict[str, str]:
     return {**PREFIXES, **{key: table.require(key, str, "") for key in values}}
 
 
-def _dataset(root: Table, key: str) -> Dataset:
+def _dataset(root: Table, key: str, names: Names) -> Dataset:
     table = root.table(key)
     file, inline = table.get("view", str), table.get("text", str)
     if (file is None) == (inline is None):
@@ -148,6 +149,7 @@ def _dataset(root: Table, key: str) -> Dataset:
         view,
         tuple(_existing(table, "init", one) for one in table.texts("init")),
         _existing(table, "changes", changes) if changes else None,
+        names.iri(table, "iri", iri) if (iri := table.get("iri", str)) else None,
     )
     if not found.init and found.changes is None:
         table.fail("expected data: 'init', 'changes' or both", hint="init lists RDF files; changes is a change source")

@@ -1,6 +1,7 @@
 """Linksets: links between two changing datasets, kept right by matching again only what changed."""
 
 from evergraph.views.linksets.linkset import Linkset, Mode, Run
+from evergraph.views.linksets.running import link
 from evergraph.views.linksets.view import CatalogueView
 
-__all__ = ["CatalogueView", "Linkset", "Mode", "Run"]
+__all__ = ["CatalogueView", "Linkset", "Mode", "Run", "link"]

@@ -62,6 +62,7 @@ class Linkset:
         self.sequence = 0
         self._times = [0, 0]
         self._is_new = True
+        self._reselects = False
 
     @property
     def links(self) -> dict[Pair, float]:
@@ -79,6 +80,11 @@ class Linkset:
         self.selection.update(self.candidates, scores)
         self._is_new = False
 
+    def reselect(self, accept: float, review: float | None, one_to_one: bool) -> None:
+        """Choose links by other thresholds from the next run on."""
+        self.selection.change(accept, review, one_to_one)
+        self._reselects = True
+
     def maintain(self, mode: Mode | None = None) -> Run:
         """Bring the links up to date with both views; ``mode`` overrides the choice."""
         begin = time.perf_counter()
@@ -93,7 +99,9 @@ class Linkset:
         scores |= {pair: score for pair, score in after.items() if before.get(pair) != score}
         for pair, score in scores.items():
             self.candidates.put(pair, score)
-        added, removed = self.selection.update(self.candidates, scores)
+        concerned = {*scores, *self.candidates.scores, *self.selection.links} if self._reselects else scores
+        added, removed = self.selection.update(self.candidates, concerned)
+        self._reselects = False
         self._times = [view.time for view in self.views]
         self._is_new = False
         self.sequence += 1

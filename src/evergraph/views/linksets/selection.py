@@ -59,6 +59,10 @@ class Selection:
 
     def __init__(self, accept: float, review: float | None, one_to_one: bool) -> None:
         self.links: set[Pair] = set()
+        self.change(accept, review, one_to_one)
+
+    def change(self, accept: float, review: float | None, one_to_one: bool) -> None:
+        """Choose by other thresholds from the next update on, which must then be about all pairs."""
         self._accept = accept
         self._review = review
         self._one_to_one = one_to_one

@@ -6,7 +6,7 @@ from evergraph.delta import Delta, Request
 from evergraph.engines.local.engine import LocalEngine
 from evergraph.linking.catalogue import Catalogue
 from evergraph.linking.rules import Texts
-from evergraph.sparql.expressions import Row
+from evergraph.sparql.expressions import Environment, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class CatalogueView:
     newest texts are P.
     """
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Catalogue, environment: Environment | None = None) -> None:
         self.catalogue = catalogue
         self.time = 0
         self._engine = LocalEngine()
-        self._view = self._engine.register(catalogue.query)
+        self._view = self._engine.register(catalogue.query, environment=environment)
         self._triples: dict[str, set[Row]] = {}
         self._stamps: dict[str, int] = {}
 

@@ -1,0 +1,58 @@
+"""``evergraph link``: materialise or maintain a linkset."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evergraph.cli.progress import progress
+from evergraph.cli.run import SparkMaster
+from evergraph.cli.watch import Engine, EngineOption
+from evergraph.views.linksets import Run
+from evergraph.views.linksets import link as run_linkset
+
+LinksetFile = Annotated[Path, typer.Argument(metavar="LINKSET.toml", help="The definition of a linkset.")]
+
+
+def link(
+    definition: LinksetFile,
+    engine: EngineOption = Engine.LOCAL,
+    full: Annotated[bool, typer.Option("--full", help="Match everything anew in the first run.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget the state of earlier runs first.")] = False,
+    every: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=0.01, help="Go on, looking for changes at this pace.")
+    ] = None,
+    spark_master: SparkMaster = None,
+) -> None:
+    """Materialise a linkset, or bring it up to date with its change sources.
+
+    Prints one line of JSON for every run: `{"sequence":n,"added":n,"removed":n,"links":n,"mode":"incremental"}`, where
+    mode is `incremental` or `full`, whichever was likely to cost less. A run matches again only the resources that
+    changed since the last one, on either side. The files are those that the definition names. However a run ends, the
+    next one goes on where the last one was.
+
+    **Examples**
+
+    `evergraph link mints.toml`
+
+    `evergraph link mints.toml --every 60`
+
+    `evergraph link mints.toml --fresh --engine spark`
+    """
+    with progress("runs made") as step_done:
+
+        def tell(run: Run) -> None:
+            line = {
+                "sequence": run.sequence,
+                "added": len(run.added),
+                "removed": len(run.removed),
+                "links": run.links,
+                "mode": run.mode.value,
+            }
+            sys.stdout.write(json.dumps(line, separators=(",", ":")) + "\n")
+            sys.stdout.flush()
+            step_done()
+
+        run_linkset(definition, full=full, fresh=fresh, every=every, report=tell)

@@ -1,0 +1,155 @@
+"""``evergraph.link``: a linkset from its definition to its files, run by run."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias
+
+from evergraph.delta import Delta, Request
+from evergraph.linking.definition import Dataset, Definition, load_linkset
+from evergraph.ports import SourceChange
+from evergraph.rdfio import read_quads
+from evergraph.sources import open_source
+from evergraph.sparql.expressions import Environment
+from evergraph.terms import XSD, Literal, NamedNode, Quad
+from evergraph.views.linksets.linkset import Linkset, Mode, Run
+from evergraph.views.linksets.outputs import publish
+from evergraph.views.linksets.state import LinksetState
+from evergraph.views.linksets.view import CatalogueView
+
+Report: TypeAlias = Callable[[Run], None]
+"""Is told about every run that counts."""
+
+
+def link(
+    path: str | Path | Definition,
+    *,
+    full: bool = False,
+    fresh: bool = False,
+    every: float | None = None,
+    report: Report | None = None,
+) -> list[Run]:
+    """Bring a linkset up to date with its change sources, in one run or as many as the definition asks for.
+
+    The first run matches everything; later ones go on where the last one was, however that ended.
+
+    :param full: match everything anew.
+    :param fresh: forget the state first.
+    :param every: go on, and look for changes after so many seconds, until interrupted.
+    :param report: is told about every run after it counts; without it, the runs are returned.
+    """
+    definition = path if isinstance(path, Definition) else load_linkset(path)
+    if fresh:
+        _forget(definition)
+    runs: list[Run] = []
+    tell = report or runs.append
+    with opened(definition) as runner:
+        for run in runner.runs(Mode.FULL if full else None):
+            tell(run)
+        while every is not None:
+            time.sleep(every)
+            for run in runner.runs(None, only_changes=True):
+                tell(run)
+    return runs
+
+
+def _forget(definition: Definition) -> None:
+    """Remove the state, and the changes of earlier runs, whose numbers will be used again."""
+    shutil.rmtree(definition.state, ignore_errors=True)
+    if definition.output.changes is not None:
+        for path in definition.output.changes.glob("[0-9][0-9][0-9][0-9][0-9][0-9].rdfp"):
+            path.unlink()
+
+
+@contextmanager
+def opened(definition: Definition) -> "Iterator[Runner]":
+    """Open the state of a linkset, and close it in the end."""
+    state = LinksetState(definition)
+    try:
+        yield Runner(definition, state)
+    finally:
+        state.close()
+
+
+class Runner:
+    """Runs of one linkset."""
+
+    def __init__(self, definition: Definition, state: LinksetState) -> None:
+        self._definition = definition
+        self._state = state
+        self._now = state.now or Environment().now.value
+        environment = Environment(now=Literal(self._now, datatype=NamedNode(XSD + "dateTime")))
+        self._sides = definition.source, definition.target
+        self._positions = state.positions
+        views = [CatalogueView(side.catalogue, environment) for side in self._sides]
+        accept, review, one_to_one = state.selection
+        self.linkset = Linkset(definition.rule, views[0], views[1], accept=accept, review=review, one_to_one=one_to_one)
+        if state.sequence:
+            contents = state.read()
+            for view, quads in zip(views, contents.quads, strict=True):
+                view.take(Delta(inserted=frozenset(quads)))
+            self.linkset.restore(state.sequence, contents.scores)
+            if state.published() < state.sequence:
+                last = state.last()
+                self._publish(last.sequence, last.added, last.removed)
+            wanted = definition.accept, definition.review, definition.one_to_one
+            if wanted != state.selection:
+                self.linkset.reselect(*wanted)
+
+    def runs(self, mode: Mode | None = None, *, only_changes: bool = False) -> Iterator[Run]:
+        """Make runs until the change sources are exhausted: at least one, unless only changes count."""
+        if self._state.rule_changed:
+            mode = Mode.FULL
+        sources = [self._changes(number, side) for number, side in enumerate(self._sides)]
+        batch = self._definition.batch
+        while True:
+            is_first = self._state.sequence == 0
+            taken = [list(islice(source, batch)) for source in sources]
+            if only_changes and not any(taken):
+                return
+            requests = [
+                self._request(side, changes, is_first) for side, changes in zip(self._sides, taken, strict=True)
+            ]
+            deltas = self._take(0, requests[0]), self._take(1, requests[1])
+            run = self.linkset.maintain(mode)
+            self._positions = _last(taken[0], self._positions[0]), _last(taken[1], self._positions[1])
+            self._state.commit(run, deltas, self._positions, self._now)
+            self._publish(run.sequence, run.added, run.removed)
+            yield run
+            mode = None
+            if batch is None or not any(len(changes) == batch for changes in taken):
+                return
+            only_changes = True
+
+    def _changes(self, number: int, side: Dataset) -> Iterator[SourceChange]:
+        return open_source(side.changes).changes(self._positions[number]) if side.changes is not None else iter(())
+
+    def _request(self, side: Dataset, changes: Iterable[SourceChange], is_first: bool) -> Request:
+        """Fold the changes of one run into one."""
+        wanted: dict[Quad, bool] = {}
+        for path in side.init if is_first else ():
+            wanted.update(dict.fromkeys(read_quads(path), True))
+        for change in changes:
+            wanted.update(dict.fromkeys(change.request.removed, False))
+            wanted.update(dict.fromkeys(change.request.added, True))
+        return Request(
+            added=frozenset(quad for quad, there in wanted.items() if there),
+            removed=frozenset(quad for quad, there in wanted.items() if not there),
+        )
+
+    def _take(self, side: int, request: Request) -> Delta:
+        view = self.linkset.views[side]
+        delta = view.exact(request)
+        view.take(delta)
+        return delta
+
+    def _publish(self, sequence: int, added: frozenset[tuple[str, str]], removed: frozenset[tuple[str, str]]) -> None:
+        publish(self._definition, self.linkset, added, removed)
+        self._state.note_published(sequence)
+
+
+def _last(changes: list[SourceChange], before: int) -> int:
+    return changes[-1].sequence if changes else before
