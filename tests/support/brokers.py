@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -125,14 +125,21 @@ class Subscriber:
     """A WebSocket client that adds up what it is told."""
 
     def __init__(self, served: Served, path: str = "/subscribe") -> None:
-        self.socket: ClientConnection = connect(served.ws_url + path, max_size=None, open_timeout=_SECONDS)
+        self._stack = ExitStack()
+        self.socket: ClientConnection = self._stack.enter_context(
+            connect(served.ws_url + path, max_size=None, open_timeout=_SECONDS)
+        )
         self.messages: list[dict[str, Any]] = []
 
     def __enter__(self) -> "Subscriber":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.socket.close()
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._stack.close()
 
     def send(self, message: object) -> None:
         """Send a message."""
