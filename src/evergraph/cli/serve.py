@@ -9,6 +9,7 @@ import typer
 
 from evergraph.cli.options import DefaultGraph, QueryEndpoint, Store, UpdateEndpoint, open_target
 from evergraph.database import open_database
+from evergraph.engines.local.pauses import watch_collector
 from evergraph.errors import UsageError
 from evergraph.server.cors import is_loopback
 from evergraph.server.guard import guarded_loader
@@ -194,6 +195,7 @@ def serve(
     check_certificate(settings)
     if not is_loopback(host) and not require_tokens:
         tell(f"anybody who can reach {host} can read and write everything; see --require-tokens", 30)
+    watch_collector()
     loader = guarded_loader(settings.load, settings.hosts)
     if store is None and endpoint is None:
         database = open_database(load=loader)

@@ -6,7 +6,6 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-
 _SERVICE = """@prefix sd: <http://www.w3.org/ns/sparql-service-description#> .
 @prefix formats: <http://www.w3.org/ns/formats/> .
 

@@ -65,9 +65,12 @@ class Forbidden(UpdateFailed, UnsupportedQuery):
 
 def problem_of(error: EvergraphError, code: str = QUERY) -> Problem:
     """Word an error of Evergraph; ``code`` is for what the request itself is not to blame for."""
-    match error:
-        case Forbidden():
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, Forbidden):
             return Problem(FORBIDDEN, str(error), 403)
+        cause = cause.__cause__
+    match error:
         case SyntaxProblem():
             return Problem(PARSING, str(error), 400)
         case UnsupportedQuery() | StateLimit() | UsageError() | BlankNodeRefused():

@@ -169,7 +169,13 @@ async def query_answer(broker: Broker, operation: Operation, base: str, accept: 
     def work() -> str:
         graphs = (operation.default, operation.named) if operation.default or operation.named else None
         found = broker.database.query(operation.text, base=base, graphs=graphs)
-        return write_result(found, accept, out)
+        try:
+            return write_result(found, accept, out)
+        except Exception as error:
+            # The rows of pyoxigraph must go in the thread that they came in, and no traceback may hold them.
+            del found
+            error.__traceback__ = error.__context__ = error.__cause__ = None
+            raise
 
     try:
         media_type = await broker.run(work, out.stop)
