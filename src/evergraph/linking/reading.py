@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -202,14 +203,19 @@ def _transformation(table: Table, key: str, written: Any) -> Transformation:
         table.unknown(name, WITH_ARGUMENT, f"no transformation '{name}' takes an argument", key)
     if more and (name != "replace" or more != ["with"]):
         table.fail(f"'{name}' does not take '{more[0]}'", key)
+    argument, replacement = written[name], written.get("with", "")
+    if not isinstance(replacement, str):
+        table.fail("'with' takes a text", key)
     try:
-        if name == "replace":
-            replacement = written.get("with", "")
-            if not isinstance(replacement, str):
-                table.fail("'with' takes a text", key)
-            return transformations.replace(written[name], replacement)
-        return WITH_ARGUMENT[name](written[name])
-    except re.error as error:
+        return _made(name, tuple(argument) if isinstance(argument, list) else argument, replacement)
+    except (re.error, TypeError) as error:
         table.fail(f"'{written[name]}' is not a regular expression: {error}", key)
     except ValueError as error:
         table.fail(f"'{name}': {error}", key)
+
+
+@lru_cache(maxsize=1_000)
+def _made(name: str, argument: Any, replacement: str) -> Transformation:
+    """Make a transformation; the same one for the same words, so that rules can tell that it is the same."""
+    given = list(argument) if isinstance(argument, tuple) else argument
+    return transformations.replace(given, replacement) if name == "replace" else WITH_ARGUMENT[name](given)

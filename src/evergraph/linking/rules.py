@@ -69,6 +69,10 @@ class Side:
         choices = (dict(zip(distinct, choice, strict=True)) for choice in product(*(texts[one] for one in distinct)))
         return (" ".join(choice[number] for number in self.properties) for choice in choices)
 
+    def transformed(self, texts: Texts) -> tuple[str, ...]:
+        """Return what the transformations make of the texts of a resource."""
+        return tuple(part for text in self.joined(texts) for part in apply(self.transformations, text))
+
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -88,15 +92,10 @@ class Comparison:
         """What decides and scores two prepared values."""
         return scorer(self.measure, self.threshold)
 
-    def prepare(self, side: Side, texts: Texts) -> tuple[Any, ...]:
-        """Return what is compared of a resource; nothing if it has no value."""
-        found: dict[Any, None] = {}
-        for text in side.joined(texts):
-            for part in apply(side.transformations, text):
-                value = self.measure.prepare(part)
-                if value is not None:
-                    found[value] = None
-        return tuple(found)
+    def prepare(self, texts: Iterable[str]) -> tuple[Any, ...]:
+        """Return what is compared of transformed texts; nothing if none of them is a value."""
+        prepare = self.measure.prepare
+        return tuple(dict.fromkeys(value for text in texts if (value := prepare(text)) is not None))
 
     def best(self, source: Sequence[Any], target: Sequence[Any]) -> Score:
         """Return the highest score of any two values; None if none matches."""
@@ -142,7 +141,14 @@ class Rule:
 
     def prepare(self, texts: Texts, *, source: bool) -> Prepared:
         """Return what is compared of a resource."""
-        return tuple(one.prepare(one.source if source else one.target, texts) for one in self.comparisons)
+        done: dict[Side, tuple[str, ...]] = {}  # comparisons often differ in nothing but their measures
+        prepared = []
+        for one in self.comparisons:
+            side = one.source if source else one.target
+            if side not in done:
+                done[side] = side.transformed(texts)
+            prepared.append(one.prepare(done[side]))
+        return tuple(prepared)
 
     def match(self, source: Entity, target: Entity) -> Score:
         """Return the score of two resources; None if they do not match."""
