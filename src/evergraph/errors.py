@@ -85,6 +85,12 @@ class DataError(EvergraphError):
     condition = "DATA"
 
 
+class SourceUnavailable(EvergraphError):
+    """A source of changes on the network does not answer. That says nothing about what it has."""
+
+    condition = "SOURCE_UNAVAILABLE"
+
+
 class UpdateFailed(EvergraphError):
     """An operation of an update request failed; nothing of the request was applied."""
 

@@ -17,7 +17,9 @@ from evergraph.replication import replicate as run_replication
 Interests = Annotated[
     list[Path], typer.Argument(metavar="INTEREST.rq...", help="SPARQL queries, or folders of them (*.rq).")
 ]
-Changes = Annotated[str, typer.Option(metavar="PATH", help="A change source: changeset folder, RDF Patch, versions.")]
+Changes = Annotated[
+    str, typer.Option(metavar="PATH", help="A change source: changeset folder or its address, RDF Patch, versions.")
+]
 Target = Annotated[
     str, typer.Option(metavar="DIR_or_URL", help="A folder, store:DIR for an embedded database, or an endpoint.")
 ]

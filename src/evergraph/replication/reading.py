@@ -1,4 +1,4 @@
-"""Changes for replicas, in order and each once: from a folder or a file, once or as they come.
+"""Changes for replicas, in order and each once: from a folder, a file or a server, once or as they come.
 
 A source that is not what it was when its changes were taken in is an error: a file that came late, before the position,
 would be lost otherwise. A damaged change stops the replication before anything of it is in a target; it goes on from
@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from evergraph.delta import Request
-from evergraph.errors import DataError, EvergraphError, SyntaxProblem
+from evergraph.errors import DataError, EvergraphError, StoreError, SyntaxProblem
 from evergraph.ports import Source, SourceChange
+from evergraph.replication.targets import is_address
 from evergraph.sources import ChangesetSource, open_source
 from evergraph.sources.feeds.listing import is_settled, is_whole
+from evergraph.sources.http import HttpChangesets
 
 _SETTLE = 10.0
 """Seconds after which a file that does not change counts as written to its end."""
@@ -33,6 +35,7 @@ class Reading:
     settle: float = _SETTLE
     skip_damaged: bool = False
     report: Callable[[str], None] = print
+    pause: float = 0.5
 
     def open(self) -> Source:
         """Look at what is there now."""
@@ -57,16 +60,41 @@ class Reading:
     def changes(self, position: int, place: str | None, idle: Callable[[], None]) -> Iterator[SourceChange]:
         """Iterate over the changes after a position; ``idle`` is called whenever all have been read."""
         while True:
-            source = self.open()
-            if place is not None:
-                self._verify(source, position, place)
-            for change in self._read(source, position):
+            for change in self._present(position, place):
                 yield change
                 position, place = change.sequence, change.where
             idle()
             if not self.follow:
                 return
             time.sleep(self.poll)
+
+    def _present(self, position: int, place: str | None) -> Iterator[SourceChange]:
+        """Iterate over what is there now."""
+        if is_address(self.place):
+            if position and place is None:
+                raise StoreError(
+                    f"the state does not say which change of {self.place} was the last",
+                    hint="begin anew with another target",
+                )
+            yield from self._fetched(position, place or "")
+            return
+        source = self.open()
+        if place is not None:
+            self._verify(source, position, place)
+        yield from self._read(source, position)
+
+    def _fetched(self, position: int, place: str) -> Iterator[SourceChange]:
+        with HttpChangesets(self.place, pause=self.pause) as source:
+            for sequence, pending in enumerate(source.pending(place.removeprefix(_DAMAGED)), position + 1):
+                try:
+                    request, cleared = pending.read()
+                    where = pending.name
+                except (DataError, SyntaxProblem) as error:
+                    if not self.skip_damaged:
+                        raise _stopped(error, sequence - 1) from error
+                    self.report(f"change {sequence} is set aside: {error.message}")
+                    request, cleared, where = Request(), frozenset(), _DAMAGED + pending.name
+                yield SourceChange(sequence, request, where, cleared)
 
     def _verify(self, source: Source, position: int, place: str) -> None:
         if isinstance(source, ChangesetSource):

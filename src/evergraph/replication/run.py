@@ -159,6 +159,7 @@ def replicate(
     poll: float = 5.0,
     skip_damaged: bool = False,
     page: int = PAGE,
+    pause: float = 0.5,
     on_change: Callable[[ReplicaStep], None] | None = None,
     report: Callable[[str], None] = lambda message: None,
 ) -> Replicated:
@@ -170,6 +171,7 @@ def replicate(
     :param init: the first dataset: dumps, or the address of an endpoint.
     :param potential: a folder for what is potentially interesting; ``"paper"`` begins with none of that.
     :param state: a folder for what is needed to go on later; a folder target has it inside.
+    :param pause: seconds before a request to a source is repeated that failed; twice as long each time.
     :param on_change: is told what each change did to each replica.
     """
     found = read_interests(_listed(interests))
@@ -185,7 +187,7 @@ def replicate(
             resources.callback(opened.close)
         replication = Replication(found, targets, known)
         replication.start(_listed(init), page=page, paper=paper)
-        reading = Reading(fspath(changes), follow, poll, skip_damaged=skip_damaged, report=report)
+        reading = Reading(fspath(changes), follow, poll, skip_damaged=skip_damaged, report=report, pause=pause)
         for change in reading.changes(known.position, known.place, partial(replication.settle, aside)):
             for one in replication.take(change):
                 if on_change is not None:

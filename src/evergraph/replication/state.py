@@ -12,6 +12,7 @@ again, which does no harm, because everything derived from it is exact.
 """
 
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -120,11 +121,23 @@ class ReplicaState:
     def advance(self, delta: Delta, place: str) -> None:
         """Note that one more change of the source is in all targets."""
         if self._log is not None and self._folder is not None:
+            self._note(f"{self.position + 1}\t{place}\n")  # first: a position without its place would be of no use
             self._log.append(Change(self._log.last + 1, delta))
-            with suppress(OSError), (self._folder / "places").open("a") as out:
-                out.write(f"{self.position + 1}\t{place}\n")
         self.position += 1
         self._places = [place]
+
+    def _note(self, line: str) -> None:
+        assert self._folder is not None
+        try:
+            with (self._folder / "places").open("a") as out:
+                out.write(line)
+                out.flush()
+                os.fsync(out.fileno())
+        except OSError as error:
+            raise StoreError(
+                f"cannot write the state {self._folder}: {error.strerror}",
+                hint="free space or mend the permissions, then run again: the position has not advanced",
+            ) from error
 
     def is_long(self) -> bool:
         """Tell whether it is time to write the base anew."""
