@@ -14,6 +14,7 @@ from evergraph.delta import Bag, Change, Delta, Request
 from evergraph.errors import EvergraphError
 from evergraph.pipeline import run
 from evergraph.replication import ReplicaStep, Replicated, replicate
+from evergraph.traversal import Traversal, TraversalStep, traverse
 from evergraph.views.linksets import link
 
 __version__ = "0.1.0"
@@ -27,10 +28,13 @@ __all__ = [
     "ReplicaStep",
     "Replicated",
     "Request",
+    "Traversal",
+    "TraversalStep",
     "connect",
     "diff",
     "link",
     "open",
     "replicate",
     "run",
+    "traverse",
 ]

@@ -19,6 +19,7 @@ from evergraph.cli.query import query
 from evergraph.cli.replicate import replicate
 from evergraph.cli.run import run
 from evergraph.cli.serve import serve
+from evergraph.cli.traverse import traverse
 from evergraph.cli.watch import watch
 from evergraph.errors import EvergraphError, UsageError
 
@@ -37,6 +38,7 @@ app.command()(serve)
 app.command()(replicate)
 app.command()(run)
 app.command()(link)
+app.command()(traverse)
 app.command()(diff)
 app.command()(explain)
 app.command()(check)

@@ -20,7 +20,7 @@ def document_url(iri: str) -> str | None:
         return None
     try:
         url = httpx.URL(iri)
-        if not url.host or url.userinfo:
+        if not url.host or url.userinfo or not 0 < (url.port or 80) < 65_536 or "%" in url.host:
             return None
         return str(url.copy_with(fragment=None, raw_path=url.raw_path or b"/"))
     except (httpx.InvalidURL, UnicodeError, ValueError):

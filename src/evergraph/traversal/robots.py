@@ -1,6 +1,5 @@
 """robots.txt as RFC 9309 has it: groups by product token, the longest matching rule, ``*``, ``$``; and Crawl-delay."""
 
-import re
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
@@ -21,10 +20,19 @@ class Rule:
 
     def matches(self, path: str) -> bool:
         """Tell whether the pattern matches a path, from its beginning."""
-        body, end = (self.pattern[:-1], r"\Z") if self.pattern.endswith("$") else (self.pattern, "")
-        # Runs of * mean the same as one, and would take exponential time.
-        parts = [re.escape(part) for part in re.split(r"\*+", body)]
-        return re.match(".*?".join(parts) + end, path, re.DOTALL) is not None
+        anchored = self.pattern.endswith("$")
+        first, *others = self.pattern.removesuffix("$").split("*")
+        if not path.startswith(first):
+            return False
+        place = len(first)
+        for part in others[:-1] if anchored else others:  # the leftmost match of each leaves most room for the next
+            place = path.find(part, place)
+            if place < 0:
+                return False
+            place += len(part)
+        if not anchored:
+            return True
+        return path.endswith(others[-1]) and len(path) - len(others[-1]) >= place if others else place == len(path)
 
 
 @dataclass(frozen=True, slots=True)

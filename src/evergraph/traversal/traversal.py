@@ -156,7 +156,7 @@ class Traversal:
 
     def _start(self) -> float:
         """Put in what is to be asked first, or take up what an earlier run has left."""
-        since, self.sequence, visited = self._archive.begin(self._run, time.time())
+        since, sequence, visited = self._archive.begin(self._run, time.time())
         known: list[Retrieved] = []
         for one in visited:
             iri = NamedNode(one.iri)
@@ -167,6 +167,7 @@ class Traversal:
             self._found(iri, Rank.SEED, 0, None)
         if known:
             self._apply(known, None)
+        self.sequence = sequence
         self._note()
         return since
 
