@@ -70,7 +70,7 @@ async def follow(url: str, choice: random.Random, heard: list[Heard], done: asyn
     """Subscribe to some queries, read for a while, sometimes slowly, and leave in one way or another."""
     while not done.is_set():
         async with connect(url, max_size=None) as socket:
-            mine = {}
+            mine: dict[str, Heard] = {}
             for query in choice.sample(QUERIES, 3):
                 alias = str(len(mine))
                 mine[alias] = Heard(query)

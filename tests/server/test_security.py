@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.support.brokers import Served, Subscriber, broker
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from evergraph.database import open_database
 from evergraph.errors import EvergraphError
@@ -120,8 +121,8 @@ def test_wrong_secrets_and_forged_tokens(served: Served) -> None:
         "." * 10,
     ]
     for text in forged:
-        headers = {"Authorization": f"Bearer {text}".encode()}
-        assert httpx.get(f"{served.url}/query?query=ASK%7B%7D", headers=headers).status_code == 401
+        forgery = {b"Authorization": f"Bearer {text}".encode()}
+        assert httpx.get(f"{served.url}/query?query=ASK%7B%7D", headers=forgery).status_code == 401
     headers = {"Authorization": f"Bearer {good}"}
     assert httpx.get(f"{served.url}/query?query=ASK%7B%7D", headers=headers).status_code == 200
 
@@ -131,7 +132,9 @@ def test_tokens_end_and_identities_are_taken_once(tmp_path: Path) -> None:
     clients = Clients(tmp_path, open_to_all=False, identities=frozenset({"app"}), seconds=60, clock=lambda: now)
     message = {"register": {"client_identity": "app", "grant_types": ["client_credentials"]}}
     credentials = clients.register(message)["credentials"]
-    for refused in (message, {"register": {"client_identity": "x", "grant_types": ["client_credentials"]}}, [], {}):
+    stranger = {"register": {"client_identity": "x", "grant_types": ["client_credentials"]}}
+    nonsense: tuple[object, ...] = ([], {}, {"register": 1})
+    for refused in (message, stranger, *nonsense):
         with pytest.raises(Problem):
             clients.register(refused)
     pair = f"{credentials['client_id']}:{credentials['client_secret']}"
@@ -269,7 +272,7 @@ def test_any_request_is_answered(
 ) -> None:
     if path == "/subscribe" or "wait" in params:
         params = {name: value for name, value in params.items() if name not in ("query", "wait")}
-    headers = {"Content-Type": kind.encode("latin-1"), "Accept": b"*/*"}
+    headers = {b"Content-Type": kind.encode("latin-1"), b"Accept": b"*/*"}
     response = httpx.request(method, free.url + path, params=params, headers=headers, content=body, timeout=20)
     assert response.status_code < 500 or response.status_code == 501, response.text
 
@@ -306,7 +309,7 @@ def test_pages_of_other_origins_are_kept_out(free: Served) -> None:
     assert response.status_code == 403
     assert "access-control-allow-origin" not in response.headers
     assert "access-control-allow-origin" not in httpx.options(f"{free.url}/update", headers=evil).headers
-    with pytest.raises(InvalidStatus), connect(f"{free.ws_url}/subscribe", origin="http://evil.example"):  # type: ignore[arg-type]
+    with pytest.raises(InvalidStatus), connect(f"{free.ws_url}/subscribe", origin=Origin("http://evil.example")):
         pass
     own = {"Origin": free.url}
     assert httpx.get(f"{free.url}/query?query=ASK%7B%7D", headers=own).status_code == 200
@@ -320,7 +323,7 @@ def test_named_origins_are_let_in() -> None:
         preflight = httpx.options(f"{served.url}/update", headers=good)
         assert preflight.headers["access-control-allow-origin"] == "http://good.example"
         assert "POST" in preflight.headers["access-control-allow-methods"]
-        with connect(f"{served.ws_url}/subscribe", origin="http://good.example"):  # type: ignore[arg-type]
+        with connect(f"{served.ws_url}/subscribe", origin=Origin("http://good.example")):
             pass
 
 
@@ -357,9 +360,9 @@ def test_load_reaches_nothing_private(secret: str, tmp_path: Path) -> None:
     private = tmp_path / "private.ttl"
     private.write_text("<urn:secret> <urn:is> 'out' .")
     _Secret.asked = 0
-    for settings_, allowed in (({}, False), ({"load": True}, False), ({"load": True, "hosts": {"127.0.0.1"}}, True)):
-        chosen = {name: frozenset(value) if isinstance(value, set) else value for name, value in settings_.items()}  # type: ignore[attr-defined]
-        with broker(**chosen) as served:
+    for load, hosts in ((False, ()), (True, ()), (True, ("127.0.0.1",))):
+        allowed = bool(hosts)
+        with broker(load=load, hosts=frozenset(hosts)) as served:
             for address in (secret, secret.replace("127.0.0.1", "[::ffff:127.0.0.1]"), f"file://{private}"):
                 response = httpx.post(f"{served.url}/update", data={"update": f"LOAD <{address}>"})
                 right = 200 if allowed and address == secret else 403
