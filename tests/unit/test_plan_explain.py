@@ -39,7 +39,7 @@ def test_json(query: Path) -> None:
     explanation = explained(query.read_text())
     document = report.to_json(explanation)
     assert document == json.loads(json.dumps(document))
-    assert list(document) == ["form", "columns", "patterns", "paths", "plan", "rerun", "refused", "notes"]
+    assert list(document) == ["form", "columns", "patterns", "paths", "plan", "rerun", "spark", "refused", "notes"]
     if explanation.plan is None:
         assert document["plan"] is None
         assert document["refused"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from evergraph.errors import EvergraphError
 from evergraph.plan.continuous import Decomposition, decompose, star_centres
+from evergraph.plan.distribution import distribution
 from evergraph.plan.nodes import Plan
 from evergraph.plan.notation import Notation
 from evergraph.plan.operations import Operation, explain_plan
@@ -34,6 +35,7 @@ class Explanation:
     patterns: tuple[GraphPattern, ...]
     paths: tuple[str, ...]
     plan: Operation | None
+    spark: tuple[str, ...]
     refused: EvergraphError | None
     notes: tuple[str, ...]
     notation: Notation
@@ -49,6 +51,7 @@ def explain(query: Query, plan: Plan | EvergraphError, notation: Notation | None
         patterns=tuple(_graph_patterns(query, notation)),
         paths=tuple(notation.path_pattern(one) for _, one in _walk(query.pattern) if isinstance(one, algebra.Path)),
         plan=None if isinstance(plan, EvergraphError) else explain_plan(query, plan, notation),
+        spark=() if isinstance(plan, EvergraphError) else distribution(query, plan),
         refused=refused,
         notes=() if refused else tuple(_notes(query)),
         notation=notation,

@@ -12,6 +12,7 @@ HEADINGS = (
     "Delta plan",
     "Expected state",
     "Re-run in part",
+    "On Spark",
     "Large changes",
     "Decisions so far",
     "Refused",
@@ -37,6 +38,7 @@ def text(
         sections.append(["Delta plan", *_tree(explanation.plan)])
         sections.append(["Expected state", *_state(explanation.plan, entries)])
         sections.append(["Re-run in part", *_reruns(explanation.plan)])
+        sections.append(["On Spark", *(f"  {line}" for line in explanation.spark)])
     if forecasts:
         sections.append(["Large changes", *(f"  {one}" for one in forecasts)])
     if decisions:
@@ -130,6 +132,7 @@ def to_json(explanation: Explanation) -> dict[str, object]:
             for one in (explanation.plan.walk() if explanation.plan else ())
             if one.rerun
         ],
+        "spark": list(explanation.spark),
         "refused": refused and {"condition": refused.condition, "message": refused.message, "hint": refused.hint},
         "notes": list(explanation.notes),
     }

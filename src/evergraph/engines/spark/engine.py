@@ -30,7 +30,7 @@ from evergraph.engines.spark.vicinity import TooMuch
 from evergraph.engines.spark.views import SparkView
 from evergraph.sparql.algebra import Query
 
-FEW = 5_000
+FEW = 20_000
 """Up to so many requested quads, a change is followed."""
 
 
@@ -96,7 +96,8 @@ class SparkEngine:
         if not rest:
             return found
         changes = delta if isinstance(delta, DataFrame) else self._spark.createDataFrame(delta, spark_schema(QUAD))
-        relations = Relations(self._quads.read(self._spark), changes, float(changes.count()), self._sizes())
+        size = float(changes.count())
+        relations = Relations(self._quads.read(self._spark), changes, size, self._sizes(), self._store)
         relations.count(pattern for view in rest for pattern in view.patterns)
         return found | {view.name: self._delta(view, relations) for view in rest}
 

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
+from evergraph.engines.spark.relations import pattern_shape
 from evergraph.engines.spark.vicinity import Lookup, Quad, TooMuch, matches
-from evergraph.plan.nodes import QuadPattern
 from evergraph.terms import Variable
 
 Fetch = Callable[[list[Lookup]], Iterable[Quad]]
@@ -44,12 +44,12 @@ class Found:
                 self.quads.add(quad)
                 self._index(quad)
             for lookup in wanted:
-                self._asked[_shape(lookup.pattern), lookup.place] |= lookup.values or {""}
+                self._asked[pattern_shape(lookup.pattern), lookup.place] |= lookup.values or {""}
         return [self._matching(lookup) for lookup in lookups]
 
     def _missing(self, lookup: Lookup) -> Lookup | None:
         """Return the part of a lookup that was not fetched before."""
-        shape = _shape(lookup.pattern)
+        shape = pattern_shape(lookup.pattern)
         if self._asked.get((shape, None)):
             return None
         if lookup.place is None:
@@ -72,10 +72,3 @@ class Found:
             self._all.add(quad)
             for place, value in zip(self._places, quad, strict=True):
                 place[value].add(quad)
-
-
-def _shape(pattern: QuadPattern) -> object:
-    """What two patterns have in common that match the same quads."""
-    names: dict[Variable, int] = {}
-    terms = [names.setdefault(term, len(names)) if isinstance(term, Variable) else term for term in pattern.positions()]
-    return (*terms, getattr(pattern.context, "among", None))

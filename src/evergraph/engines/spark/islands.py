@@ -1,7 +1,7 @@
 """Islands: views that one task maintains on the local engine, over the quads that they can look at.
 
 A pattern that means something else in each graph, or for each row, needs a plan of its own for each: the local engine
-keeps them, and no single DataFrame could. `island_reason` says so, and `explain` repeats it.
+keeps them, and no single DataFrame could. `evergraph.plan.distribution` says which views these are, and why.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,33 +12,9 @@ import pyarrow as pa
 from evergraph.delta import Bag, Delta
 from evergraph.engines.local.engine import DEFAULT_LIMIT, LocalEngine
 from evergraph.engines.spark.rows import arrow_schema, quad_of
-from evergraph.plan import nodes
-from evergraph.plan.nodes import Plan
-from evergraph.plan.rebuild import children
-from evergraph.sparql.algebra import Construct, Describe, Query
+from evergraph.sparql.algebra import Query
 from evergraph.sparql.expressions import Environment, Row
-from evergraph.terms import BlankNode, Quad, term_text
-
-
-def island_reason(query: Query, plan: Plan) -> str | None:
-    """Tell why a query cannot be taken apart into DataFrames; None if it can."""
-    match query:
-        case Describe():
-            return "DESCRIBE follows blank nodes from node to node"
-        case Construct(template=template) if any(
-            isinstance(term, BlankNode) for one in template for term in (one.subject, one.object)
-        ):
-            return "CONSTRUCT numbers its blank nodes by solution"
-    waiting = [plan]
-    while waiting:
-        one = waiting.pop()
-        match one:
-            case nodes.Graph():
-                return "a pattern means something else in each graph"
-            case nodes.Correlate(reason=reason):
-                return f"an EXISTS means something else for each row: {reason}"
-        waiting.extend(children(one))
-    return None
+from evergraph.terms import Quad, term_text
 
 
 @dataclass(frozen=True)

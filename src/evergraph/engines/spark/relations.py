@@ -1,6 +1,6 @@
 """The quads that the leaves of plans look at: before a change, after it, and the change itself."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from functools import reduce
 from operator import and_, or_
@@ -15,6 +15,8 @@ from evergraph.plan.nodes import EachGraph, Merge, QuadPattern
 from evergraph.terms import DefaultGraph, Variable, term_text
 
 _TRIPLE = QUAD[:3]
+_STORED = 3_000_000
+"""Up to so many matches of a pattern are kept for the other operators of a batch."""
 
 
 class Version(Enum):
@@ -39,9 +41,18 @@ class Statistics(Protocol):
 class Relations:
     """The quads of the old version as a set, and an exact change of them."""
 
-    def __init__(self, quads: DataFrame, changes: DataFrame, size: float, statistics: Statistics) -> None:
+    def __init__(
+        self,
+        quads: DataFrame,
+        changes: DataFrame,
+        size: float,
+        statistics: Statistics,
+        store: Callable[[DataFrame], DataFrame] = lambda data: data,
+    ) -> None:
         self._quads = quads.select(*QUAD)
         self._changes = changes.select(*QUAD, WEIGHT)
+        self._store = store
+        self._stored: dict[tuple[object, Version], DataFrame] = {}
         self.size = size
         self.statistics = statistics
         self.matching: dict[QuadPattern, float] = {}
@@ -66,11 +77,8 @@ class Relations:
 
     def rows(self, pattern: QuadPattern, version: Version) -> Frame:
         """Return the matches of a pattern, each once."""
-        found = self._present(pattern, version)
-        if isinstance(pattern.context, Merge):
-            found = found.select(*_TRIPLE).distinct()
-        found = found.withColumn(WEIGHT, sf.lit(1).cast("long"))
-        return self._frame(found, pattern, self.statistics.rows(predicate_of(pattern)))
+        rows = self.statistics.rows(predicate_of(pattern))
+        return self._frame(self._matches(pattern, version, rows), pattern, rows)
 
     def count(self, patterns: Iterable[QuadPattern]) -> None:
         """Count the changed quads that match each of some patterns, all in one job."""
@@ -91,6 +99,17 @@ class Relations:
         if pattern.object in known or not isinstance(pattern.object, Variable):
             return self.statistics.fan_out(predicate, "object")
         return self.statistics.rows(predicate)
+
+    def _matches(self, pattern: QuadPattern, version: Version, rows: float) -> DataFrame:
+        """Return the quads that match, with weight 1; what is not too large is read only once in a batch."""
+        key = pattern_shape(pattern), version
+        if key not in self._stored:
+            found = self._present(pattern, version)
+            if isinstance(pattern.context, Merge):
+                found = found.select(*_TRIPLE).distinct()
+            found = found.withColumn(WEIGHT, sf.lit(1).cast("long"))
+            self._stored[key] = self._store(found) if rows <= _STORED else found
+        return self._stored[key]
 
     def _present(self, pattern: QuadPattern, version: Version) -> DataFrame:
         old = self._matching(self._quads, pattern)
@@ -159,3 +178,10 @@ def _in_context(pattern: QuadPattern) -> Column:
             return graph.isin([term_text(name) for name in names])
         case name:
             return graph == term_text(name)
+
+
+def pattern_shape(pattern: QuadPattern) -> object:
+    """Return what patterns have in common that match the same quads: names of variables do not matter."""
+    names: dict[Variable, int] = {}
+    terms = [names.setdefault(term, len(names)) if isinstance(term, Variable) else term for term in pattern.positions()]
+    return (*terms, getattr(pattern.context, "among", None))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from evergraph.engines.spark.islands import island_reason
+from evergraph.plan.distribution import island_reason
 from evergraph.plan.forms import BOOLEAN, whole_plan
 from evergraph.plan.lower import Lowering, refuse_unmaintainable
 from evergraph.plan.nodes import Plan, QuadPattern, Variables
