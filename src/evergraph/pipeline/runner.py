@@ -8,11 +8,9 @@ was, so that the same batch computes the same changes again; after it, the batch
 
 import shutil
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +26,8 @@ from evergraph.engines.spark.tables import QuadTable
 from evergraph.pipeline.definition import Pipeline, ViewDefinition, targets
 from evergraph.pipeline.failures import told
 from evergraph.pipeline.outcomes import Outcome, outcome_of
-from evergraph.pipeline.sinks import Flow, Places, SinkWriter, open_sink
+from evergraph.pipeline.parts import Clock, Stopped, Target
+from evergraph.pipeline.sinks import Flow, Places, open_sink
 from evergraph.pipeline.state import State
 from evergraph.sources.feeds import Settings, open_feed
 from evergraph.terms import Variable
@@ -38,38 +37,6 @@ _POLL = "100 milliseconds"
 _MOST_THREADS = 4
 
 Report = Callable[[dict[str, object]], None]
-
-
-@dataclass(slots=True)
-class Target:
-    """A sink in use; ``view`` is None for the quads."""
-
-    view: str | None
-    writer: SinkWriter
-    key: str = ""
-
-
-@dataclass(slots=True)
-class Clock:
-    """How long the parts of a batch took, in seconds."""
-
-    begin: float = field(default_factory=time.perf_counter)
-    parts: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def part(self, name: str) -> Iterator[None]:
-        """Measure a part."""
-        start = time.perf_counter()
-        yield
-        self.parts[name] = round(self.parts.get(name, 0.0) + time.perf_counter() - start, 4)
-
-    def seconds(self) -> float:
-        """Tell how long all of it took."""
-        return round(time.perf_counter() - self.begin, 4)
-
-
-class Stopped(Exception):
-    """The run is to end; a batch that was about to begin is left for the next run."""
 
 
 class Runner:

@@ -56,7 +56,8 @@ def watch(
     report: Report = lambda report: None,
 ) -> None:
     """Maintain one query on Spark, change by change, and print its changes as ``evergraph watch`` does."""
-    from evergraph.pipeline.runner import Runner, Target
+    from evergraph.pipeline.parts import Target
+    from evergraph.pipeline.runner import Runner
     from evergraph.pipeline.sinks.rows import StandardOutput
 
     with tempfile.TemporaryDirectory(prefix="evergraph-") as folder:
