@@ -26,6 +26,8 @@ class Visit:
     """An address: how it was found, and what became of it."""
 
     url: str
+    host: str
+    """Its origin, which the limits per host are about."""
     rank: int
     depth: int
     found_in: str | None
@@ -84,7 +86,7 @@ class Frontier:
             return None
         visit = self.visits.get(url)
         if visit is None:
-            visit = self.visits[url] = Visit(url, rank, depth, found_in)
+            visit = self.visits[url] = Visit(url, origin(url), rank, depth, found_in)
             self.counts[State.QUEUED] += 1
             self._enqueue(visit)
         elif rank < visit.rank or depth < visit.depth:
@@ -94,6 +96,10 @@ class Frontier:
         self._of[iri] = url
         visit.iris.append(iri)
         return visit
+
+    def depth(self, iri: NamedNode) -> int:
+        """Tell how many links away a known IRI is."""
+        return self.visits[self._of[iri]].depth
 
     def next(self) -> Visit | None:
         """Take the best address whose host has room; None if there is none now."""
@@ -105,7 +111,7 @@ class Frontier:
             if self.asked >= self._limits.documents:
                 self.skip(visit, "LIMIT", f"the limit of {self._limits.documents:,} documents")
                 continue
-            host = origin(visit.url)
+            host = visit.host
             if self._asked.get(host, 0) >= self._limits.per_host:
                 self.skip(visit, "LIMIT", f"the limit of {self._limits.per_host:,} documents of one host")
                 continue
@@ -125,7 +131,7 @@ class Frontier:
         visit.settle(outcome)
         self._counted(before, visit.state)
         if before is State.UNDER_WAY:
-            host = origin(visit.url)
+            host = visit.host
             self._busy[host] -= 1
             if parked := self._parked.get(host):
                 heapq.heappush(self._heap, heapq.heappop(parked))

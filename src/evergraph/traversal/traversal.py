@@ -241,8 +241,8 @@ class Traversal:
         changed = False
         while batch:
             delta = self.dataset.take(batch)
-            depth = max(self._depth(one.resource) for one in batch)
-            depths = {one.document: self._depth(one.resource) for one in batch}
+            depth = max(self._frontier.depth(one.resource) for one in batch)
+            depths = {one.document: self._frontier.depth(one.resource) for one in batch}
             batch = []
             if not delta:
                 break
@@ -278,10 +278,6 @@ class Traversal:
         self._noted[iri.value] = Visited(iri.value, depth, rank, found_in, visit.document)
         known = visit.document is not None and NamedNode(visit.document) in self.dataset.documents
         return [Retrieved(iri, NamedNode(visit.document or ""), None)] if known else []
-
-    def _depth(self, resource: NamedNode) -> int:
-        url = document_url(resource.value)
-        return self._frontier.visits[url].depth if url in self._frontier.visits else 0
 
     def _remember(self, visit: Visit, problem: str | None = None) -> None:
         for iri in visit.iris:
