@@ -19,6 +19,13 @@ def print_exc() -> None:
         traceback.print_exc()
 
 
+def silence() -> None:
+    """Do the same under Spark's own daemon, which always starts the processes that plan how a source is read."""
+    main = sys.modules["__main__"]
+    if getattr(getattr(main, "__spec__", None), "name", "") == "pyspark.daemon":
+        vars(main)["traceback"] = SimpleNamespace(print_exc=print_exc, format_exc=traceback.format_exc)
+
+
 if __name__ == "__main__":
     daemon.traceback = SimpleNamespace(print_exc=print_exc, format_exc=traceback.format_exc)  # type: ignore[attr-defined, assignment]
     daemon.manager()

@@ -18,12 +18,15 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from evergraph.engines.spark import dumps
+from evergraph.engines.spark.daemon import silence
 from evergraph.engines.spark.lines import parse_lines
 from evergraph.engines.spark.rows import QUAD, WEIGHT, row_of
 from evergraph.errors import SyntaxProblem
 from evergraph.sources.feeds import ALL, Feed, Limit, Offset, Piece, Settings, open_feed
 from evergraph.sources.feeds.files import FilePiece
 from evergraph.terms import Quad
+
+silence()  # here, because importing this module is all that some processes of Spark do with it
 
 FORMAT = "evergraph"
 SEQUENCE = "sequence"
