@@ -3,6 +3,7 @@
 import json
 import random
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -239,3 +240,51 @@ def test_a_restart_keeps_numbers(tmp_path: Path) -> None:
                 follower.resume(one)
                 follower.take(one.notification())
                 assert follower.rows == expected(served)
+
+
+def test_coming_and_going_while_others_write(tmp_path: Path) -> None:
+    """What a view tells that is no longer the subscription's must not be heard."""
+    with broker(open_database(tmp_path / "db", sync=False), folder=tmp_path / "broker") as served:
+        stop = threading.Event()
+
+        def write(first: int) -> None:
+            number = first
+            with httpx.Client(timeout=20) as http:
+                while not stop.is_set():
+                    number += 1
+                    text = f"INSERT DATA {{ <urn:s{number}> <urn:p> {number} }}"
+                    http.post(f"{served.url}/update", data={"update": text}).raise_for_status()
+                    time.sleep(0.01)  # not faster than the reader can follow
+
+        writers = [threading.Thread(target=write, args=(1_000_000 * number,)) for number in range(3)]
+        for writer in writers:
+            writer.start()
+        follower = Follower()
+        try:
+            with Subscriber(served) as one:
+                follower.take(one.subscribe(QUERY))
+            for _ in range(10):
+                with Subscriber(served) as one, Subscriber(served) as other:
+                    assert follower.resume(one)["resumed"] is True
+                    follower.take(one.notification())
+                    assert follower.resume(other)["resumed"] is True  # a second connection takes over
+                    for _ in range(10):
+                        follower.take(other.notification())
+        finally:
+            stop.set()
+            for writer in writers:
+                writer.join()
+        with Subscriber(served) as one:
+            assert follower.resume(one)["resumed"] is True
+            wait_until(lambda: _drained(one, follower, served))
+        assert follower.restarts == 0
+
+
+def test_a_large_result_is_sent_whole(tmp_path: Path) -> None:
+    with broker() as served:
+        served.update("INSERT DATA { " + " ".join(f"<urn:s> <urn:p> {n} ." for n in range(5_000)) + " }")
+        with Subscriber(served) as one:
+            assert len(rows(one.subscribe("SELECT ?o { ?s <urn:p> ?o }")["addedResults"])) == 5_000
+            one.subscribe("SELECT ?p { ?s ?p 7 }")
+            served.update("DELETE WHERE { ?s <urn:p> ?o }")
+            assert sorted(len(rows(one.notification()["removedResults"])) for _ in range(2)) == [1, 5_000]

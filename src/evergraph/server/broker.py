@@ -21,7 +21,7 @@ from evergraph.server.registry import Registry
 from evergraph.server.replay import missed_steps
 from evergraph.server.settings import Settings
 from evergraph.server.subscriptions import Channel, Encoded, Subscription
-from evergraph.server.writer import Writer
+from evergraph.server.writer import Delivery, Writer
 from evergraph.sparql.algebra import DatasetClause, Query
 from evergraph.sparql.parser import parse_query
 from evergraph.terms import NamedNode
@@ -46,6 +46,7 @@ class Broker:
         self.closing = False
         self._per_user: Counter[str] = Counter()
         self._news: set[asyncio.Event] = set()
+        self._resuming: set[str] = set()
         self._running = 0
         self._pool = ThreadPoolExecutor(self.limits.queries_at_once, "evergraph-query")
         self.writer: Writer
@@ -147,11 +148,12 @@ class Broker:
         self._per_user[one.user] += 1
         try:
             await asyncio.shield(self.writer.submit(lambda: self._register(one, query)))
+            self.registry.begin(one)
         except BaseException as error:
             self._per_user[one.user] -= 1
+            self.registry.live.pop(one.spuid, None)
             self.writer.submit(lambda: self._abandon(one))
             raise problem_of(error) if isinstance(error, EvergraphError) else error from error
-        self.registry.begin(one)
         self.metrics.count("subscribed")
         self._attach(channel, one)
 
@@ -182,7 +184,7 @@ class Broker:
                 hint="make the query more selective",
             )
         one.view = view
-        self.writer.deliver(one, sequence, first)
+        self.writer.deliver(one, view, sequence, first)
 
     def _abandon(self, one: Subscription) -> None:
         """Stop to maintain what nobody waits for any more; in the thread of the writer."""
@@ -195,6 +197,15 @@ class Broker:
         one = self.registry.absent.get(spuid) or self.registry.live.get(spuid)
         if one is None or one.user != channel.user:
             raise Problem(problems.UNKNOWN_SUBSCRIPTION, f"there is no subscription {spuid}, or it is not yours", 404)
+        if spuid in self._resuming:
+            raise Problem(problems.PROTOCOL, f"{spuid} is being resumed by another connection", 409)
+        self._resuming.add(spuid)
+        try:
+            return await self._resume(one, sequence)
+        finally:
+            self._resuming.discard(spuid)
+
+    async def _resume(self, one: Subscription, sequence: int) -> tuple[Subscription, str | None]:
         if one.spuid in self.registry.live:
             self._leave(one)  # the client has noticed before the broker that the old connection is lost
         query = self._admit(one)
@@ -322,11 +333,11 @@ class Broker:
 
     # --- what the writer tells
 
-    def _publish(self, deliveries: list[tuple[Subscription, int, ZSet | None]], changes: list[Change]) -> None:
-        for one, sequence, step in deliveries:
+    def _publish(self, deliveries: list[Delivery], changes: list[Change]) -> None:
+        for one, view, sequence, step in deliveries:
             if step is None:
                 self._failed(one)
-            elif one.view is not None:
+            elif one.view is view:  # else it is from before the subscription was resumed, or ended
                 one.push(sequence, step)
         self.recent.extend(changes)
         if changes:

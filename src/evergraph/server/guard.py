@@ -21,18 +21,22 @@ from evergraph.sparql.lexer import Kind, tokens
 from evergraph.terms import DEFAULT_GRAPH, GraphName, NamedNode, Quad
 
 _SERVICE = re.compile("service", re.IGNORECASE)
+_ESCAPE = re.compile(r"\\u[0-9A-Fa-f]{4}|\\U000[0-9A-Fa-f]{5}|\\U0010[0-9A-Fa-f]{4}")
 _REDIRECTS = 5
 _BYTES = 256 * 2**20
 
 
 def check_services(text: str, hosts: frozenset[str]) -> None:
     """Refuse a query or update with SERVICE, unless it names a host that is allowed."""
-    if not _SERVICE.search(text) and "\\" not in text:
+    text = _ESCAPE.sub(lambda found: chr(int(found[0][2:], 16)), text) if "\\" in text else text
+    if not _SERVICE.search(text):
         return
     try:
         found = list(tokens(text))
     except SyntaxProblem:
-        return  # whoever parses it will say so
+        if re.search(r"\bservice\b", text, re.IGNORECASE):
+            _check_service("", hosts)  # who knows how others read it
+        return
     for place, token in enumerate(found):
         if token.kind is Kind.WORD and token.text.upper() == "SERVICE":
             follows = found[place + 1 :]

@@ -21,10 +21,13 @@ from evergraph.server.notifications import notification, notification_head, step
 from evergraph.server.settings import Limits
 
 PREFIX = "sepa://subscription/"
+LARGE = 2_000
+"""From how many rows on a step is written as text in a thread of its own."""
 REMEMBERED = 1_024
 """For how many of the last notifications a subscription knows which change they are about."""
 
-Deliver = Callable[["Subscription", int, ZSet | None], None]
+Deliver = Callable[["Subscription", View | None, int, ZSet | None], None]
+"""Takes what a change did to a view of a subscription; no step if the view is no longer maintained."""
 
 
 class Recorder(Protocol):
@@ -82,11 +85,11 @@ class Subscription:
 
     def take(self, sequence: int, change: ViewChange) -> None:
         """Take what a change of the data did to the result."""
-        self._deliver(self, sequence, change[1])
+        self._deliver(self, change[0], sequence, change[1])
 
     def close(self) -> None:
         """Take note that the query is no longer maintained."""
-        self._deliver(self, 0, None)
+        self._deliver(self, None, 0, None)
 
     # --- on the event loop
 
@@ -115,8 +118,8 @@ class Subscription:
             self.pending.appendleft((change, total))
             self.rows += len(total)
 
-    def next_text(self, recorder: Recorder | None, encoded: "Encoded") -> str:
-        """Number the oldest step that waits, and write it as a notification."""
+    def next_text(self, recorder: Recorder | None, encoded: "Encoded", ready: tuple[ZSet, str] | None) -> str:
+        """Number the oldest step that waits, and write it as a notification; its text may be ``ready``."""
         change, step = self.pending.popleft()
         self.rows -= len(step)
         self.sequence += 1
@@ -124,7 +127,8 @@ class Subscription:
         if recorder is not None:
             recorder.sent(self, self.sequence, change)
         assert self.view is not None
-        return notification(self.head, self.sequence, change, encoded.step(self.view, step))
+        text = ready[1] if ready is not None and ready[0] is step else encoded.step(self.view, step)
+        return notification(self.head, self.sequence, change, text)
 
     def remember(self, sequence: int, change: int) -> None:
         """Take note of the change behind a notification."""
@@ -219,7 +223,7 @@ class Channel:
         while True:
             await self._news.wait()
             self._news.clear()
-            while texts := self._take():
+            while texts := self._take(await self._prepared()):
                 await self._send(texts)
             if not self._news.is_set():
                 self._idle.set()
@@ -228,14 +232,25 @@ class Channel:
         """Wait until everything has been handed to the connection."""
         await self._idle.wait()
 
-    def _take(self, most: int = 64) -> list[str]:
+    async def _prepared(self) -> tuple[ZSet, str] | None:
+        """Write the next step as text in a thread, if it is large: others need not wait for that."""
+        one = next(iter(self._waiting), None)
+        if one is None or not one.pending or one.view is None or len(one.pending[0][1]) < LARGE:
+            return None
+        step = one.pending[0][1]
+        return step, await asyncio.to_thread(step_json, one.view, step)
+
+    def _take(self, ready: tuple[ZSet, str] | None, most: int = 64) -> list[str]:
         texts = list(self._messages)
         self._messages.clear()
         waiting = self._waiting
         while waiting and len(texts) < most:
             subscription = next(iter(waiting))
             while subscription.pending and len(texts) < most:
-                texts.append(subscription.next_text(self._recorder, self._encoded))
+                if texts and len(subscription.pending[0][1]) >= LARGE:
+                    most = 0  # it is written on its own
+                    break
+                texts.append(subscription.next_text(self._recorder, self._encoded, ready))
             if not subscription.pending:
                 del waiting[subscription]
         if texts and self._recorder is not None:

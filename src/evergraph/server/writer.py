@@ -5,6 +5,7 @@ durable; only then are updates acknowledged.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -13,6 +14,8 @@ from typing import Any, Generic, TypeVar
 from evergraph.database import Database, UpdateRequest
 from evergraph.delta import Change
 from evergraph.engines.local.dictionary import ZSet
+from evergraph.engines.local.views import View
+from evergraph.server.logs import NAME
 from evergraph.server.subscriptions import Subscription
 
 T = TypeVar("T")
@@ -28,7 +31,8 @@ class Job(Generic[T]):
         self.future = future
 
 
-Publish = Callable[[list[tuple[Subscription, int, ZSet | None]], list[Change]], None]
+Delivery = tuple[Subscription, View | None, int, ZSet | None]
+Publish = Callable[[list[Delivery], list[Change]], None]
 
 
 class Writer:
@@ -40,7 +44,7 @@ class Writer:
         self._batch = batch
         self._loop = asyncio.get_running_loop()
         self._jobs: SimpleQueue[Job[Any] | None] = SimpleQueue()
-        self._deliveries: list[tuple[Subscription, int, ZSet | None]] = []
+        self._deliveries: list[Delivery] = []
         self._thread = Thread(target=self._run, name="evergraph-writer", daemon=True)
         self._thread.start()
         self.waiting = 0
@@ -60,9 +64,9 @@ class Writer:
         self._jobs.put(Job(task, future))
         return future
 
-    def deliver(self, subscription: Subscription, sequence: int, step: ZSet | None) -> None:
+    def deliver(self, subscription: Subscription, view: View | None, sequence: int, step: ZSet | None) -> None:
         """Take what a change did to the result of a subscription. Only jobs cause this, so it is in this thread."""
-        self._deliveries.append((subscription, sequence, step))
+        self._deliveries.append((subscription, view, sequence, step))
 
     async def stop(self) -> None:
         """Do what was asked for so far, and end."""
@@ -137,10 +141,13 @@ class Writer:
         jobs: list[Job[Any]],
         outcomes: list[Any],
         changes: list[Change],
-        deliveries: list[tuple[Subscription, int, ZSet | None]],
+        deliveries: list[Delivery],
     ) -> None:
         self.waiting -= len(jobs)
-        self._publish(deliveries, changes)
+        try:
+            self._publish(deliveries, changes)
+        except Exception:  # whoever waits for an update is told in any case
+            logging.getLogger(NAME).exception("subscribers could not be told of a change")
         for job, outcome in zip(jobs, outcomes, strict=True):
             if job.future.done():
                 continue  # whoever asked has gone away
