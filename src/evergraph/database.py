@@ -1,7 +1,7 @@
 """A database: a dataset behind the gate, with a queue of updates, sequence numbers and a change log."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -42,6 +42,9 @@ QueryResult: TypeAlias = QuerySolutions | QueryBoolean | QueryTriples | list[Tri
 
 class QueryableDataset(Dataset, Protocol):
     """What a database needs of its dataset: reading and writing for the gate, queries, and an end to each change."""
+
+    snapshots: bool
+    """Whether a query sees one state, whatever is written meanwhile; others keep writers waiting until they begin."""
 
     def query(self, text: str, base: str | None = None, graphs: DatasetGraphs | None = None) -> QueryResult:
         """Run a SPARQL query."""
@@ -226,7 +229,7 @@ class Database:
         :param graphs: the graphs of the default graph, and the named graphs, in place of what the query says.
         """
         self._refuse_if_closed()
-        with self._visible:
+        with nullcontext() if self._dataset.snapshots else self._visible:
             return self._dataset.query(text, base, graphs)
 
     def quads(self) -> Iterator[Quad]:

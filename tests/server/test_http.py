@@ -317,3 +317,24 @@ def test_in_front_of_an_endpoint(tmp_path: Path) -> None:
             graphs = {"default-graph-uri": "urn:g"}
             assert get(served, "SELECT * { ?s ?p ?o }", **graphs).json()["results"]["bindings"] == []
             assert httpx.get(f"{served.url}/changes").text.count("TX .") == 2
+
+
+def test_a_slow_query_keeps_no_writer_waiting(tmp_path: Path) -> None:
+    with eg.open(tmp_path / "db", sync=False) as database:
+        database.update("INSERT DATA { " + " ".join(f"<urn:{n}> <urn:p> {n} ." for n in range(130)) + " }")
+        with broker(database) as served:
+            slow = 'ASK { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i FILTER (CONCAT(STR(?c), STR(?f), STR(?i)) = "none") }'
+            asked: list[float] = []
+
+            def ask() -> None:
+                get_slowly = httpx.get(f"{served.url}/query", params={"query": slow}, timeout=100)
+                assert get_slowly.json()["boolean"] is False
+                asked.append(time.monotonic())
+
+            thread = threading.Thread(target=ask)
+            thread.start()
+            time.sleep(0.3)
+            served.update("INSERT DATA { <urn:x> <urn:p> 0 }")
+            answered = time.monotonic()
+            thread.join()
+            assert answered < asked[0]

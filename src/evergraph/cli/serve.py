@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,7 +21,10 @@ from evergraph.server.settings import Limits, Settings
 _DEFAULTS = Limits()
 _SWITCH = 0.001
 """After how many seconds the thread that writes lets the others go on; Python's 5 ms are felt by subscribers."""
-Number = typer.Option(metavar="N", rich_help_panel="Limits", min=0)
+
+
+def _limit(description: str) -> Any:
+    return typer.Option(metavar="N", help=description, rich_help_panel="Limits", min=1)
 
 
 def serve(
@@ -109,14 +112,16 @@ def serve(
         float,
         typer.Option(metavar="N", help="How long a query may take; 0: for ever.", rich_help_panel="Limits", min=0),
     ] = _DEFAULTS.query_seconds,
-    result_bytes: Annotated[int, Number] = _DEFAULTS.result_bytes,
-    request_bytes: Annotated[int, Number] = _DEFAULTS.request_bytes,
-    message_bytes: Annotated[int, Number] = _DEFAULTS.message_bytes,
+    result_bytes: Annotated[int, _limit("Size of the largest result of a query.")] = _DEFAULTS.result_bytes,
+    request_bytes: Annotated[int, _limit("Size of the largest request.")] = _DEFAULTS.request_bytes,
+    message_bytes: Annotated[int, _limit("Size of the largest message over WebSocket.")] = _DEFAULTS.message_bytes,
     requests_per_second: Annotated[
         float, typer.Option(metavar="N", help="For each user; 0: any number.", rich_help_panel="Limits", min=0)
     ] = _DEFAULTS.requests_per_second,
-    subscriptions_per_user: Annotated[int, Number] = _DEFAULTS.subscriptions_per_user,
-    connections: Annotated[int, Number] = _DEFAULTS.connections,
+    subscriptions_per_user: Annotated[
+        int, _limit("How many subscriptions a client, or all guests of one address, may have.")
+    ] = _DEFAULTS.subscriptions_per_user,
+    connections: Annotated[int, _limit("How many subscribers may be connected.")] = _DEFAULTS.connections,
     backlog: Annotated[
         int,
         typer.Option(

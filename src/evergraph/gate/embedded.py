@@ -36,6 +36,7 @@ class EmbeddedDataset:
     def __init__(self, store: Store, path: Path | None = None) -> None:
         self.store = store
         self.path = path
+        self.snapshots = path is not None  # in memory, a change is written step by step
         self._settled = 0
         self._flushed = 0
 

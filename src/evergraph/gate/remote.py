@@ -49,6 +49,7 @@ class RemoteDataset:
     """
 
     atomic = False
+    snapshots = False
 
     def __init__(
         self,
