@@ -14,7 +14,8 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
-from evergraph.cli.watch import Limit, QueryFile, load_query
+from evergraph.cli.run import SparkMaster
+from evergraph.cli.watch import Engine, EngineOption, Limit, QueryFile, load_query
 from evergraph.files import open_output
 from evergraph.traversal import Limits, Manners, Strategy, Traversal, TraversalStep
 from evergraph.traversal import traverse as start
@@ -60,8 +61,11 @@ def traverse(
         float, typer.Option(metavar="S", help="With --follow: seconds until a document is asked for again, at least.")
     ] = 60.0,
     batch: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Take in up to N documents as one change, if they are there.")
-    ] = 1,
+        int | None,
+        typer.Option(metavar="N", min=1, help="Documents that are one change at most; default: 1, on Spark 1,000."),
+    ] = None,
+    engine: EngineOption = Engine.LOCAL,
+    spark_master: SparkMaster = None,
     max_documents: Annotated[int, typer.Option(metavar="N", min=1, help="Addresses to ask.")] = DEFAULT.documents,
     max_depth: Annotated[int, typer.Option(metavar="N", min=0, help="Links from a seed.")] = DEFAULT.depth,
     max_bytes: Annotated[int, typer.Option(metavar="N", min=1, help="Bytes of all documents.")] = DEFAULT.bytes,
@@ -122,6 +126,8 @@ def traverse(
         follow=follow,
         refresh=refresh,
         batch=batch,
+        engine=engine.value,
+        spark_master=spark_master,
     )
     with traversal, _stoppable(traversal) as interrupted:
         try:
@@ -141,7 +147,7 @@ def traverse(
 
 def _tell(traversal: Traversal, step: TraversalStep) -> None:
     documents = list(step.documents)
-    line = json_step(traversal.query, step, traversal.view.variables)
+    line = json_step(traversal.query, step, traversal.variables)
     line["document"] = documents[0] if len(documents) == 1 else documents or None
     sys.stdout.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
     sys.stdout.flush()

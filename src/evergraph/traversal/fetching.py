@@ -95,6 +95,7 @@ class Fetcher:
         )
         self._client.cookies.jar.set_policy(_NoCookies())
         self._hosts = Hosts(manners.per_host, manners.delay)
+        self._room = asyncio.Semaphore(manners.concurrency)
         self._robots: dict[str, asyncio.Task[Robots]] = {}
         self._under_way: dict[str, asyncio.Task[_Exchange]] = {}
         self.traffic = Traffic()
@@ -208,7 +209,7 @@ class Fetcher:
         for attempt in range(self._manners.retries + 1):
             last = attempt == self._manners.retries
             try:
-                async with self._hosts.turn(place):
+                async with self._hosts.turn(place), self._room:
                     answer = await self._once(url, headers, self._document_bytes if most is None else most, cut)
             except Fault as fault:
                 if last or fault.kind != "CONNECTION":

@@ -3,19 +3,16 @@
 import hashlib
 import heapq
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from types import TracebackType
 
 from evergraph.delta import Bag
-from evergraph.engines.local.engine import LocalEngine
-from evergraph.engines.local.views import View
-from evergraph.errors import EvergraphError, TraversalFailed, UsageError
+from evergraph.errors import EvergraphError, TraversalFailed
 from evergraph.sparql.algebra import Query
 from evergraph.sparql.expressions import Row
-from evergraph.sparql.parser import parse_query
 from evergraph.terms import NamedNode
 from evergraph.traversal.archive import Archive, Visited
 from evergraph.traversal.dataset import LinkedDataset, Retrieved
@@ -23,7 +20,8 @@ from evergraph.traversal.documents import read_document
 from evergraph.traversal.fetching import Document, Problem
 from evergraph.traversal.frontier import Frontier, State, Visit
 from evergraph.traversal.iris import document_url
-from evergraph.traversal.links import Links, Rank, Strategy, query_iris, solutions_query
+from evergraph.traversal.links import Links, Rank, Strategy, solutions_query
+from evergraph.traversal.maintaining import LocalMaintainer, Maintainer, SparkMaintainer
 from evergraph.traversal.options import Limits, Manners
 from evergraph.traversal.worker import Worker
 from evergraph.views.queries import Step
@@ -31,6 +29,8 @@ from evergraph.views.queries import Step
 _TICK = 0.2
 """Seconds after which a wait looks whether it is to end."""
 _LONGEST_PAUSE = 3_600.0
+_LINGER = 1.0
+"""Seconds for which Spark, where a batch has its price, waits for a batch to fill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Traversal:
     def __init__(
         self,
         query: Query,
-        seeds: Iterable[str],
+        seeds: tuple[NamedNode, ...],
         *,
         strategy: Strategy,
         vocabulary: bool,
@@ -60,20 +60,24 @@ class Traversal:
         follow: bool,
         refresh: float,
         batch: int,
+        spark: bool,
+        spark_master: str | None,
     ) -> None:
         self.query = query
-        self.seeds = _seeds(query, seeds, vocabulary)
+        self.seeds = seeds
         self._follow, self._refresh, self._batch = follow, refresh, batch
+        self._linger = _LINGER if spark else 0.0
         self._limits, self._manners = limits, manners
-        self._engine = LocalEngine()
-        self.view: View = self._engine.register(query, limit=limits.entries)
-        """The maintained result."""
-        hidden = strategy is Strategy.SOLUTIONS
-        self._solutions = self._engine.register(solutions_query(query), limit=limits.entries) if hidden else self.view
+        hidden = solutions_query(query) if strategy is Strategy.SOLUTIONS else None
+        self._maintainer: Maintainer = (
+            SparkMaintainer(query, hidden, spark_master) if spark else LocalMaintainer(query, hidden, limits.entries)
+        )
+        self.variables = self._maintainer.variables
+        """The columns of a row."""
         self.dataset = LinkedDataset()
         """The documents so far."""
         self._links = Links(query, strategy, vocabulary=vocabulary)
-        self._frontier = Frontier(limits, 2 * manners.per_host)
+        self._frontier = Frontier(limits, max(2 * manners.per_host, batch))
         self._archive = Archive(cache)
         text = repr((query, self.seeds, strategy.value, vocabulary))
         self._run = hashlib.sha256(text.encode()).hexdigest()
@@ -95,7 +99,7 @@ class Traversal:
 
     def result(self) -> Bag[Row]:
         """Return the current rows, as a bag."""
-        return self.view.result()
+        return self._maintainer.result()
 
     def report(self) -> list[Visit]:
         """List the addresses and what became of each: where each document came from, what failed, what was skipped."""
@@ -121,8 +125,9 @@ class Traversal:
         self._going.set()
 
     def close(self) -> None:
-        """Let go of the cache."""
+        """Let go of the cache, and of Spark."""
         self._archive.close()
+        self._maintainer.close()
 
     def __enter__(self) -> "Traversal":
         return self
@@ -191,7 +196,7 @@ class Traversal:
         return [Retrieved(iri, NamedNode(document), content.triples)]
 
     def _fill(self, worker: Worker, since: float) -> None:
-        while self._in_flight < 2 * self._manners.concurrency:
+        while self._in_flight < max(2 * self._manners.concurrency, self._batch):
             if self._due and self._due[0][0] <= time.time():
                 worker.submit(heapq.heappop(self._due)[1], time.time())
             elif (visit := self._frontier.next()) is not None:
@@ -204,9 +209,11 @@ class Traversal:
         """Wait for something to happen, and take it in, with what else has happened, up to a batch."""
         outcomes: list[Document | Problem] = []
         outcome = worker.take(_TICK)
+        until = time.monotonic() + self._linger
         while outcome is not None:
             outcomes.append(outcome)
-            outcome = worker.take(0) if len(outcomes) < self._batch else None
+            full = len(outcomes) >= min(self._batch, self._in_flight)
+            outcome = None if full else worker.take(max(0.0, until - time.monotonic()))
         batch: list[Retrieved] = []
         for outcome in outcomes:
             self._in_flight -= 1
@@ -247,22 +254,14 @@ class Traversal:
             if not delta:
                 break
             changed = True
-            rows: list[Row] = []
-            for change in self._engine.apply(delta):
-                if change.view is self.view:
-                    total.update(change.added)
-                    total.update(-change.removed)
-                if change.view is self._solutions:
-                    rows += change.added
-            for view in (self.view, self._solutions):
-                if view.failed is not None:
-                    raise view.failed
+            effect = self._maintainer.apply(delta)
+            total.update(effect.result)
             found: dict[NamedNode, tuple[Rank, int, str | None]] = {}
             for iri, rank, document in self._links.in_quads(delta.inserted):
                 best = (rank, depths.get(document, depth) + 1, document.value)
                 if iri not in found or best < found[iri]:
                     found[iri] = best
-            for iri, rank in self._links.in_rows(rows):
+            for iri, rank in self._links.in_rows(effect.solutions):
                 origin = found[iri][2] if iri in found else source
                 found[iri] = (rank, found[iri][1] if iri in found else depth + 1, origin)
             for iri, (rank, deep, origin) in sorted(found.items(), key=lambda one: (one[1][0], one[0].value)):
@@ -320,71 +319,3 @@ class Traversal:
             if any(visit.problem == "REFUSED_ADDRESS" for visit in seeds):
                 hint = "hosts at private addresses are refused unless they are named: --allow HOST"
             raise TraversalFailed(f"no IRI to start from led to a document\n{reasons}", hint=hint)
-
-
-def traverse(
-    query: Query | str,
-    seeds: Iterable[str] = (),
-    *,
-    strategy: Strategy | str = Strategy.PATTERNS,
-    vocabulary: bool = False,
-    allow: Iterable[str] = (),
-    limits: Limits | None = None,
-    manners: Manners | None = None,
-    cache: Path | str | None = None,
-    follow: bool = False,
-    refresh: float = 60.0,
-    batch: int = 1,
-) -> Traversal:
-    """Answer a query by following links; iterate over what this returns.
-
-    :param seeds: IRIs to start from, besides those of the query.
-    :param strategy: which links to follow: of the ``query``, in ``solutions``, where ``patterns`` match, or ``all``.
-    :param vocabulary: follow predicates and classes, too.
-    :param allow: hosts that may be at loopback, private or link-local addresses.
-    :param cache: a folder for answers of servers; a traversal that was interrupted goes on from there.
-    :param follow: keep the result fresh: ask for documents again when they may have changed.
-    :param refresh: with ``follow``, the least number of seconds until a document is asked for again.
-    :param batch: take in up to so many documents at once, if they are there.
-    """
-    if isinstance(query, str):
-        query = parse_query(query)
-    try:
-        chosen = Strategy(strategy)
-    except ValueError:
-        raise UsageError(f"no strategy is called {strategy!r}", hint=f"there are {', '.join(Strategy)}") from None
-    if batch < 1 or refresh <= 0:
-        raise UsageError("a batch has at least one document, and a refresh takes some time", hint="use numbers above 0")
-    manners = manners or Manners()
-    manners = replace(manners, allowed=manners.allowed | frozenset(allow))
-    if limits is None:
-        limits = Limits(seconds=None) if follow else Limits()
-    return Traversal(
-        query,
-        seeds,
-        strategy=chosen,
-        vocabulary=vocabulary,
-        limits=limits,
-        manners=manners,
-        cache=None if cache is None else Path(cache),
-        follow=follow,
-        refresh=refresh,
-        batch=batch,
-    )
-
-
-def _seeds(query: Query, given: Iterable[str], vocabulary: bool) -> tuple[NamedNode, ...]:
-    """Return what to start from: the IRIs that are given, and those of the query that have an address."""
-    found: dict[NamedNode, None] = {}
-    for text in given:
-        if document_url(text) is None:
-            raise UsageError(f"{text!r} is no IRI that can be asked", hint="begin seeds with http:// or https://")
-        try:
-            found[NamedNode(text)] = None
-        except ValueError as error:
-            raise UsageError(f"{text!r} is no IRI: {error}", hint="percent-encode what is not allowed") from None
-    found |= dict.fromkeys(iri for iri in query_iris(query, vocabulary=vocabulary) if document_url(iri.value))
-    if not found:
-        hint = "give --seed IRI, or --vocabulary to start from predicates and classes"
-        raise UsageError("the query has no IRI to start from", hint=hint)
-    return tuple(found)

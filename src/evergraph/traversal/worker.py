@@ -31,10 +31,10 @@ class Worker:
         """Let an address be fetched."""
         self._loop.call_soon_threadsafe(self._start, url, since)
 
-    def take(self, timeout: float | None) -> Document | Problem | None:
+    def take(self, timeout: float) -> Document | Problem | None:
         """Return the next outcome; None if there is none in time. Raises what broke the fetching itself."""
         try:
-            outcome = self._outcomes.get(timeout=timeout) if timeout != 0 else self._outcomes.get_nowait()
+            outcome = self._outcomes.get(timeout=timeout) if timeout else self._outcomes.get_nowait()
         except Empty:
             return None
         if isinstance(outcome, BaseException):
