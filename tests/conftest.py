@@ -1,5 +1,6 @@
 """What every test may use: the option ``--long``, the profiles of Hypothesis, one Spark, the folder of shared data."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,9 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Tests run Spark for seconds: what the second compiler of the JVM would gain, it would take many times over.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -52,6 +56,13 @@ def spark() -> Iterator["SparkSession"]:
     """The one Spark session of the test run; its JVM ends with the run."""
     from evergraph.engines.spark.session import open_session, stop_session
 
-    session = open_session("local[2]", memory="1g")
+    # Hundreds of tiny jobs: compiling and adapting their plans would take most of the time. What runs through the
+    # command line has the settings that users have.
+    lean = {
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    session = open_session("local[2]", memory="1g", conf=lean)
     yield session
     stop_session(session)

@@ -7,12 +7,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.rule import Rule
 
-from evergraph.demo import pipeline, updates
+from evergraph.demo import pipeline, replica, updates
 
 Chapter = Callable[[Console, Path], None]
 
 CHAPTERS: tuple[tuple[str, Chapter], ...] = (
     ("Exact changes, and a standing query that follows them", updates.show),
+    ("A replica of what somebody is interested in", replica.show),
     ("The same on Spark: a pipeline with four views", pipeline.show),
 )
 

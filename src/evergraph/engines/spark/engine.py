@@ -66,12 +66,13 @@ class SparkEngine:
                 except TooMuch:
                     pass
         last = sf.max(sf.struct(SEQUENCE, WEIGHT))[WEIGHT].alias(WEIGHT)
-        wanted = self._store(requested.groupBy(*QUAD).agg(last))
+        wanted = requested.groupBy(*QUAD).agg(last).localCheckpoint(eager=False)
         asked = wanted.select(*QUAD)
         present = self._quads.read(self._spark).select(*QUAD).join(asked, list(QUAD), "left_semi")
         known = present.withColumn("there", sf.lit(True))
         changes = sf.when(sf.col("there").isNull(), sf.col(WEIGHT) > 0).otherwise(sf.col(WEIGHT) < 0)
-        return self._store(wanted.join(known, list(QUAD), "left").where(changes).select(*QUAD, WEIGHT))
+        both = wanted.join(known, list(QUAD), "left")
+        return both.where(changes).select(*QUAD, WEIGHT).localCheckpoint(eager=False)
 
     def initial(self, name: str) -> DataFrame:
         """Return the whole result of a view, as it is now."""
@@ -159,8 +160,10 @@ class SparkEngine:
     def _sizes(self) -> Sizes:
         return Sizes(self._quads.statistics(self._spark))
 
-    def _keep(self, frame: Frame) -> Frame | None:
-        data = self._store(frame.data)
+    @staticmethod
+    def _keep(frame: Frame) -> Frame | None:
+        """Compute a frame once. A checkpoint, unlike a cache, does not carry the plans of all that was kept before."""
+        data = frame.data.localCheckpoint(eager=False)
         rows = data.count()
         return replace(frame, data=data, rows=rows) if rows else None
 

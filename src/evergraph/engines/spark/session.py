@@ -35,6 +35,8 @@ _SETTINGS: Mapping[str, str] = MappingProxyType(
         "spark.sql.caseSensitive": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.adaptive.enabled": "true",
+        # Spark writes every plan down, also the plans behind cached frames, for a page that nobody looks at.
+        "spark.sql.maxPlanStringLength": "1000",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Without native libraries, Hadoop's other manager starts a process for each file of a checkpoint.
         "spark.sql.streaming.checkpointFileManagerClass": (
