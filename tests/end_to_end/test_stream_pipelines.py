@@ -1,4 +1,4 @@
-"""Both real histories through pipelines on Spark, with all views of `test_streams`: the sum of the deltas is the view."""
+"""Both real histories through pipelines on Spark, with the views of `test_streams`: the sum of deltas is the view."""
 
 import json
 import subprocess
