@@ -1,12 +1,15 @@
 """``evergraph replicate``: the worked example, formats, what is refused, and each fault of iRap as a case."""
 
 from collections.abc import Iterable
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from tests.support.replica_files import changeset, lines, rq, run, write
 
 import evergraph as eg
+from evergraph.demo import replica
 from evergraph.rdfio import parse_quads, read_quads
 from evergraph.terms import Quad, sorted_quads
 from evergraph.views.replicas import parse_interest
@@ -340,3 +343,10 @@ def test_wrong_usage(tmp_path: Path) -> None:
     result = run("replicate", tmp_path / "i.rq", *options, "--graph", "urn:g", code=2)
     assert "--graph belong" in result.stderr
     assert "no such file" in run("replicate", tmp_path / "i.rq", "--changes", "nowhere", "--target", "t", code=1).stderr
+
+
+def test_the_demonstration(tmp_path: Path) -> None:
+    """It raises if the replica is not what the definition says."""
+    out = StringIO()
+    replica.show(Console(file=out), tmp_path / "demo")
+    assert "4 of 7 triples, as the definition says" in out.getvalue()

@@ -119,7 +119,7 @@ class Replication:
 
     def take(self, change: SourceChange) -> list[ReplicaChange]:
         """Take in one change of the source: first into the targets, then into the state."""
-        step = self.replicas.apply(change.request, change.cleared)
+        step = self.replicas.apply(change.request, change.cleared, change.forgotten)
         for one in step.changes:
             if one.delta:
                 self._targets[one.interest].write(one.delta)

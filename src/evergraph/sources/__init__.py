@@ -10,6 +10,7 @@ from evergraph.sources.changesets import ChangesetSource, write_changeset
 from evergraph.sources.folders import listed, visible_files
 from evergraph.sources.patches import PatchSource, is_patch
 from evergraph.sources.versions import VersionSource
+from evergraph.sources.wikidata import WikidataSource, is_events
 
 _WHAT_IT_CAN_BE = (
     "a change source is a changeset folder (NNNNNN.added.nt, NNNNNN.removed.nt), an RDF Patch file (.rdfp, .patch) "
@@ -31,6 +32,8 @@ def open_source(path: AnyPath, *, clears: bool = False) -> Source:
         raise DataError(f"{root}: no such file or folder", hint=_WHAT_IT_CAN_BE)
     if is_patch(root):
         return PatchSource((root,))
+    if is_events(root) and clears:
+        return WikidataSource(root)
     raise DataError(f"{root} is not a change source", hint=_WHAT_IT_CAN_BE)
 
 

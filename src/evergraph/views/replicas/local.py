@@ -14,7 +14,7 @@ from evergraph.delta import Delta, Request
 from evergraph.engines.local.dictionary import Dictionary, Row, ZSet
 from evergraph.engines.local.engine import LocalEngine, View
 from evergraph.errors import EvergraphError, UsageError
-from evergraph.ports import Subject
+from evergraph.ports import Forgotten, Subject
 from evergraph.terms import Quad, Variable
 from evergraph.views.replicas.candidates import Catalogue, Group, candidates, group_part, groups
 from evergraph.views.replicas.interest import Interest
@@ -190,12 +190,14 @@ class Replicas:
         """Tell whether a triple matches some triple pattern of some interest: all others are never stored."""
         return quad in self._catalogue
 
-    def apply(self, request: Request, cleared: Iterable[Subject] = ()) -> Step:
-        """Take in a requested change; all triples of the ``cleared`` subjects go first.
+    def apply(self, request: Request, cleared: Iterable[Subject] = (), forgotten: Forgotten | None = None) -> Step:
+        """Take in a requested change; all triples of the ``cleared`` subjects, and what is ``forgotten``, go first.
 
         There is a `ReplicaChange` for every interest whose target or candidates change. Raises what a view fails with.
         """
         gone = self._of_subjects(cleared)
+        if forgotten is not None:
+            gone |= frozenset(forgotten.among(self._known()))
         if gone:
             request = Request(removed=request.removed | gone, added=request.added)
         return self._take(self._engine.exact(request))
@@ -261,10 +263,15 @@ class Replicas:
         wanted = frozenset(subjects)
         if not wanted:
             return frozenset()
+        known = self._known()
+        return frozenset(quad for one in wanted for quad in known.get(one, ()))
+
+    def _known(self) -> dict[Subject, set[Quad]]:
+        """Return the candidates by subject; from the first time on, they are kept that way too."""
         if self._by_subject is None:
             self._by_subject = {}
             self._index(Delta(inserted=self.candidates()))
-        return frozenset(quad for one in wanted for quad in self._by_subject.get(one, ()))
+        return self._by_subject
 
     def _index(self, delta: Delta) -> None:
         assert self._by_subject is not None
