@@ -165,6 +165,20 @@ def test_void_and_quality(folder: Path) -> None:
     }  # fmt: skip
 
 
+def test_a_link_is_explained(folder: Path) -> None:
+    link(folder)
+    resources = ("http://imdb.example/Tim_Burton", "http://dbpedia.example/Tim_Button")
+    command = ["explain", str(folder / "directors.toml")]
+    told = CliRunner().invoke(app, [*command, "--link", *resources], catch_exceptions=False).stdout
+    assert "linked (score 0.5)" in told
+    assert "'Tim Burton' and 'Tim Button', measured 1" in told
+    told = CliRunner().invoke(app, [*command, "--link", resources[0], "http://dbpedia.example/Jane"]).stdout
+    assert "not linked: the rule does not match (no match)" in told
+    found = json.loads(CliRunner().invoke(app, [*command, "--json"], catch_exceptions=False).stdout)
+    assert found["blocking"] == [["exact of imdb:born"]]
+    assert found["resources"] == [2, 2]
+
+
 def test_in_python(folder: Path) -> None:
     runs = eg.link(folder / "directors.toml")
     assert [(run.sequence, run.links, run.mode) for run in runs] == [(1, 1, "full")]

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from evergraph.cli.inputs import read_text
+from evergraph.cli.link import Link, explain_linkset_file
 from evergraph.cli.watch import Init, QueryFile, initial_data, parse
 from evergraph.engines.local.engine import LocalEngine
 from evergraph.engines.local.forecasts import measure
@@ -25,8 +26,9 @@ def explain(
     query: QueryFile,
     init: Init = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    link: Link = None,
 ) -> None:
-    """Show how a standing query would be maintained.
+    """Show how a standing query would be maintained; or, of a linkset, how pairs are found and why two are linked.
 
     Tells the class of its graph patterns and their decomposition, the delta plan with the law and the state of each
     operator, what is re-run in part and why, or why the query is refused. Nothing is run, unless there are data to
@@ -39,7 +41,12 @@ def explain(
     `evergraph explain people.rq --init dump.nt.gz`
 
     `evergraph explain people.rq --json | jq .rerun`
+
+    `evergraph explain mints.toml --link http://nomisma.org/id/rome https://pleiades.stoa.org/places/423025`
     """
+    if query.endswith(".toml"):
+        explain_linkset_file(query, link, as_json)
+        return
     source = read_text(query)
     explanation = explain_text(query, source)
     entries, forecasts = None, list[Forecast]()

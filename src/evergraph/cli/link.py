@@ -10,10 +10,17 @@ import typer
 from evergraph.cli.progress import progress
 from evergraph.cli.run import SparkMaster
 from evergraph.cli.watch import Engine, EngineOption
+from evergraph.linking.definition import load_linkset
 from evergraph.views.linksets import Run
 from evergraph.views.linksets import link as run_linkset
+from evergraph.views.linksets.explaining import explain_linkset, explain_pair, linkset_text, pair_text
 
 LinksetFile = Annotated[Path, typer.Argument(metavar="LINKSET.toml", help="The definition of a linkset.")]
+
+Link = Annotated[
+    tuple[str, str] | None,
+    typer.Option("--link", metavar="SOURCE TARGET", help="Of a linkset: two resources, by their IRIs."),
+]
 
 
 def link(
@@ -55,4 +62,22 @@ def link(
             sys.stdout.flush()
             step_done()
 
-        run_linkset(definition, full=full, fresh=fresh, every=every, report=tell)
+        run_linkset(
+            definition,
+            full=full,
+            fresh=fresh,
+            every=every,
+            engine=engine.value,
+            spark_master=spark_master,
+            report=tell,
+        )
+
+
+def explain_linkset_file(name: str, pair: tuple[str, str] | None, as_json: bool) -> None:
+    """Do what ``evergraph explain`` does with the definition of a linkset."""
+    definition = load_linkset(name)
+    report = explain_linkset(definition) if pair is None else explain_pair(definition, *pair)
+    if as_json:
+        sys.stdout.write(json.dumps(report, ensure_ascii=False, indent=2) + "\n")
+    else:
+        sys.stdout.write(linkset_text(report) if pair is None else pair_text(report))

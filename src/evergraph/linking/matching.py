@@ -1,6 +1,7 @@
 """Matching two sides that change: the resources of each, the indexes over them, and the links that a probe finds."""
 
 import time
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -81,6 +82,14 @@ class _Half:
     index: Index | None = None
 
 
+class AllPairsWarning(UserWarning):
+    """A rule leaves no choice but to compare all pairs of many resources."""
+
+
+MANY_PAIRS = 10_000_000
+"""Comparing so many pairs is worth a warning."""
+
+
 class Matcher:
     """Finds the links of resources. ``blocking`` is None where all pairs have to be compared."""
 
@@ -141,6 +150,14 @@ class Matcher:
         sides = [[prepared for _, prepared in half.entities.values()] for half in self._halves]
         self.blocking = Planner(self.rule, sides[0], sides[1]).plan()
         self._planned = self.sizes()
+        pairs = self._planned[0] * self._planned[1]
+        if self.blocking is None and pairs > MANY_PAIRS:
+            warnings.warn(
+                f"the rule leaves no choice but to compare all {pairs:,} pairs; add a comparison that must match, or "
+                "raise its threshold (evergraph explain shows the blocking)",
+                AllPairsWarning,
+                stacklevel=3,
+            )
         for half in self._halves:
             half.index = None
 

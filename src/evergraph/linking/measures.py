@@ -42,6 +42,14 @@ class Measure:
     whole: bool = False
     """Distances of this measure are whole numbers."""
 
+    def __reduce__(self) -> "tuple[Callable[[str], Measure], tuple[str]]":
+        return _named, (self.name,)
+
+
+def _named(name: str) -> Measure:
+    """Return a measure by its name: this is how one goes to another process."""
+    return MEASURES[name]
+
 
 Scorer = Callable[[Any, Any], float | None]
 """Takes two prepared values; returns their score between 0 and 1, or None if they are not within the threshold."""

@@ -87,6 +87,9 @@ class Comparison:
     required: bool = False
     missing: Score = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "score"}
+
     @cached_property
     def score(self) -> Scorer:
         """What decides and scores two prepared values."""
@@ -138,6 +141,9 @@ class Rule:
         """What the tree says, given something that says what a comparison says."""
         self._tied: set[Place] = set()
         _tied(root, False, self._tied)
+
+    def __reduce__(self) -> "tuple[type[Rule], tuple[Node]]":
+        return Rule, (self.root,)
 
     def prepare(self, texts: Texts, *, source: bool) -> Prepared:
         """Return what is compared of a resource."""

@@ -53,10 +53,11 @@ class Linkset:
         accept: float = 0.0,
         review: float | None = None,
         one_to_one: bool = False,
+        matcher: Matcher | None = None,
     ) -> None:
         self.rule = rule
         self.views = source, target
-        self.matcher = Matcher(rule)
+        self.matcher = matcher or Matcher(rule)
         self.candidates = Candidates()
         self.selection = Selection(accept, review, one_to_one)
         self.sequence = 0

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from evergraph.delta import Delta, Request
+from evergraph.errors import UsageError
 from evergraph.linking.definition import Dataset, Definition, load_linkset
+from evergraph.linking.matching import Matcher
 from evergraph.ports import SourceChange
 from evergraph.rdfio import read_quads
 from evergraph.sources import open_source
@@ -30,6 +32,8 @@ def link(
     full: bool = False,
     fresh: bool = False,
     every: float | None = None,
+    engine: str = "local",
+    spark_master: str | None = None,
     report: Report | None = None,
 ) -> list[Run]:
     """Bring a linkset up to date with its change sources, in one run or as many as the definition asks for.
@@ -39,14 +43,17 @@ def link(
     :param full: match everything anew.
     :param fresh: forget the state first.
     :param every: go on, and look for changes after so many seconds, until interrupted.
+    :param engine: ``"local"``, or ``"spark"`` to have many resources matched by Spark.
     :param report: is told about every run after it counts; without it, the runs are returned.
     """
+    if engine not in ("local", "spark"):
+        raise UsageError(f"no engine is called {engine!r}", hint="there are 'local' and 'spark'")
     definition = path if isinstance(path, Definition) else load_linkset(path)
     if fresh:
         _forget(definition)
     runs: list[Run] = []
     tell = report or runs.append
-    with opened(definition) as runner:
+    with matcher_for(definition, engine, spark_master) as matcher, opened(definition, matcher) as runner:
         for run in runner.runs(Mode.FULL if full else None):
             tell(run)
         while every is not None:
@@ -65,11 +72,31 @@ def _forget(definition: Definition) -> None:
 
 
 @contextmanager
-def opened(definition: Definition) -> "Iterator[Runner]":
+def matcher_for(definition: Definition, engine: str, spark_master: str | None = None) -> Iterator[Matcher]:
+    """Start what matches. Spark is only imported when it is asked for, and stopped unless it was running before."""
+    if engine == "local":
+        yield Matcher(definition.rule)
+        return
+    from pyspark.sql import SparkSession
+
+    from evergraph.engines.spark.session import open_session, stop_session
+    from evergraph.linking.spark import SparkMatcher
+
+    running = SparkSession.getActiveSession()
+    spark = running or open_session(spark_master)
+    try:
+        yield SparkMatcher(definition.rule, spark)
+    finally:
+        if running is None:
+            stop_session(spark)
+
+
+@contextmanager
+def opened(definition: Definition, matcher: Matcher | None = None) -> "Iterator[Runner]":
     """Open the state of a linkset, and close it in the end."""
     state = LinksetState(definition)
     try:
-        yield Runner(definition, state)
+        yield Runner(definition, state, matcher)
     finally:
         state.close()
 
@@ -77,7 +104,7 @@ def opened(definition: Definition) -> "Iterator[Runner]":
 class Runner:
     """Runs of one linkset."""
 
-    def __init__(self, definition: Definition, state: LinksetState) -> None:
+    def __init__(self, definition: Definition, state: LinksetState, matcher: Matcher | None = None) -> None:
         self._definition = definition
         self._state = state
         self._now = state.now or Environment().now.value
@@ -86,7 +113,9 @@ class Runner:
         self._positions = state.positions
         views = [CatalogueView(side.catalogue, environment) for side in self._sides]
         accept, review, one_to_one = state.selection
-        self.linkset = Linkset(definition.rule, views[0], views[1], accept=accept, review=review, one_to_one=one_to_one)
+        self.linkset = Linkset(
+            definition.rule, views[0], views[1], accept=accept, review=review, one_to_one=one_to_one, matcher=matcher
+        )
         if state.sequence:
             contents = state.read()
             for view, quads in zip(views, contents.quads, strict=True):
