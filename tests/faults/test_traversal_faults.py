@@ -132,6 +132,8 @@ def test_a_web_without_end_ends(web: Web) -> None:
     web.asked.clear()
     run(web, limits=Limits(per_host=5))
     assert len(web.paths()) == 5
+    traversal, _ = run(web, limits=Limits(known=3))
+    assert (len(traversal.report()), traversal.unlisted) == (3, 1)
     traversal, _ = run(web, limits=Limits(bytes=300))
     assert "300 bytes" in " ".join(one.reason for one in traversal.report())
     slow = Manners(delay=0.2)

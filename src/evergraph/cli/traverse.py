@@ -120,7 +120,7 @@ def traverse(
         seed or (),
         strategy=strategy,
         vocabulary=vocabulary,
-        limits=Limits(max_documents, max_depth, max_document_bytes, max_bytes, seconds, max_per_host, limit),
+        limits=Limits(max_documents, max_depth, max_document_bytes, max_bytes, seconds, max_per_host, entries=limit),
         manners=Manners(concurrency, per_host, delay, timeout, robots=robots, allowed=frozenset(allow or ())),
         cache=cache,
         follow=follow,

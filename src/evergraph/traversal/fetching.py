@@ -15,12 +15,14 @@ from evergraph.traversal.documents import ACCEPT, Content, read_document
 from evergraph.traversal.freshness import fresh_until, retry_after, validators
 from evergraph.traversal.hosts import Hosts
 from evergraph.traversal.iris import joined, origin
-from evergraph.traversal.options import Manners
-from evergraph.traversal.robots import EVERYTHING, NOTHING, Robots, parse_robots
+from evergraph.traversal.options import Limits, Manners
+from evergraph.traversal.robots import EVERYTHING, Robots, parse_robots
 from evergraph.traversal.transport import GuardedTransport
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _TRY_AGAIN = frozenset((429, 503))
+_RULES_GOOD, _RULES_FAILED = 86_400.0, 60.0
+"""Seconds until a host is asked for its robots.txt again, after an answer and after none."""
 _LARGE = 200_000
 """Bytes from which a document is parsed beside the event loop."""
 
@@ -81,11 +83,10 @@ class Traffic:
 class Fetcher:
     """Fetches documents; to be used within one event loop."""
 
-    def __init__(self, manners: Manners, archive: Archive, *, document_bytes: int, total_bytes: int) -> None:
+    def __init__(self, manners: Manners, limits: Limits, archive: Archive) -> None:
         self._manners = manners
         self._archive = archive
-        self._document_bytes = document_bytes
-        self._total_bytes = total_bytes
+        self._limits = limits
         self._client = httpx.AsyncClient(
             transport=GuardedTransport(AddressGuard(manners.allowed), connections=manners.concurrency + 4),
             headers={"User-Agent": manners.agent, "Accept": ACCEPT, "Accept-Encoding": "gzip, deflate"},
@@ -96,7 +97,7 @@ class Fetcher:
         self._client.cookies.jar.set_policy(_NoCookies())
         self._hosts = Hosts(manners.per_host, manners.delay)
         self._room = asyncio.Semaphore(manners.concurrency)
-        self._robots: dict[str, asyncio.Task[Robots]] = {}
+        self._robots: dict[str, tuple[float, asyncio.Task[Robots]]] = {}
         self._under_way: dict[str, asyncio.Task[_Exchange]] = {}
         self.traffic = Traffic()
 
@@ -113,7 +114,7 @@ class Fetcher:
 
     async def close(self) -> None:
         """Close all connections."""
-        for task in (*self._robots.values(), *self._under_way.values()):
+        for task in (*(one for _, one in self._robots.values()), *self._under_way.values()):
             task.cancel()
         await self._client.aclose()
 
@@ -139,6 +140,8 @@ class Fetcher:
                 raise Fault("REDIRECT_LOOP", f"{target} redirects to itself, over {len(via)} redirects")
             if len(via) > self._manners.redirects:
                 raise Fault("REDIRECT_LOOP", f"more than {self._manners.redirects} redirects")
+            if origin(target) != origin(url) and self.traffic.by_origin.get(origin(target), 0) > self._limits.per_host:
+                raise Fault("HOST_LIMIT", f"more than {self._limits.per_host:,} requests lead to {origin(target)}")
             current = target
         media_type = answer.headers.get("content-type", "")
         if len(answer.body) > _LARGE:
@@ -180,11 +183,14 @@ class Fetcher:
     async def _rules(self, place: str) -> Robots:
         if not self._manners.robots:
             return EVERYTHING
-        if place not in self._robots:
-            self._robots[place] = asyncio.create_task(self._ask_rules(place))
-        return await asyncio.shield(self._robots[place])
+        known = self._robots.get(place)
+        if known is None or time.monotonic() > known[0] + (_RULES_FAILED if _has_failed(known[1]) else _RULES_GOOD):
+            known = (time.monotonic(), asyncio.create_task(self._ask_rules(place)))
+            self._robots[place] = known
+        return await asyncio.shield(known[1])
 
     async def _ask_rules(self, place: str) -> Robots:
+        """Ask for robots.txt. A host that cannot tell its rules is not to be asked anything (RFC 9309, 2.3.1.4)."""
         url = f"{place}/robots.txt"
         try:
             for _ in range(5):
@@ -194,14 +200,14 @@ class Fetcher:
                     break
                 url = target
         except Fault as fault:
-            if fault.kind == "REFUSED_ADDRESS":
-                raise
-            return NOTHING  # RFC 9309, 2.3.1.4: a host that cannot be asked is not to be crawled
+            raise Fault(fault.kind, f"{fault} (for robots.txt)", passing=fault.passing) from fault
         if answer.status == 200:
             rules = parse_robots(answer.body.decode("utf-8", "replace"))
             self._hosts.set_delay(place, rules.delay)
             return rules
-        return NOTHING if answer.status >= 500 or answer.status == 429 else EVERYTHING
+        if answer.status >= 500 or answer.status == 429:
+            raise Fault("ROBOTS", f"the server answers {answer.status} for robots.txt", passing=True)
+        return EVERYTHING
 
     async def _request(self, url: str, headers: dict[str, str], most: int | None = None, cut: bool = False) -> Answer:
         """Send a request; again, after a pause, if the server asks for that or the connection breaks."""
@@ -210,7 +216,7 @@ class Fetcher:
             last = attempt == self._manners.retries
             try:
                 async with self._hosts.turn(place), self._room:
-                    answer = await self._once(url, headers, self._document_bytes if most is None else most, cut)
+                    answer = await self._once(url, headers, self._limits.document_bytes if most is None else most, cut)
             except Fault as fault:
                 if last or fault.kind != "CONNECTION":
                     raise
@@ -261,9 +267,13 @@ class Fetcher:
                 if cut:
                     break
                 raise Fault("TOO_LARGE", f"the document has more than the {most:,} bytes that are allowed")
-            if self.traffic.bytes > self._total_bytes:
-                raise Fault("LIMIT", f"all documents together have more than {self._total_bytes:,} bytes")
+            if self.traffic.bytes > self._limits.bytes:
+                raise Fault("LIMIT", f"all documents together have more than {self._limits.bytes:,} bytes")
         return b"".join(parts)[:most]
+
+
+def _has_failed(task: asyncio.Task[Robots]) -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)
 
 
 class _NoCookies(DefaultCookiePolicy):

@@ -76,6 +76,8 @@ class Frontier:
         self._asked: dict[str, int] = {}
         self._order = 0
         self.asked = 0
+        self.unlisted = 0
+        """Links that came when there was no room to list them."""
         self.counts = dict.fromkeys(State, 0)
 
     def add(self, iri: NamedNode, rank: int, depth: int, found_in: str | None) -> Visit | None:
@@ -85,6 +87,9 @@ class Frontier:
         if url is None:
             return None
         visit = self.visits.get(url)
+        if visit is None and len(self.visits) >= self._limits.known:
+            self.unlisted += 1
+            return None
         if visit is None:
             visit = self.visits[url] = Visit(url, origin(url), rank, depth, found_in)
             self.counts[State.QUEUED] += 1

@@ -21,6 +21,8 @@ class Limits:
     """The time of the whole traversal; none with ``follow`` unless it is given."""
     per_host: int = 10_000
     """Addresses that are asked at one host."""
+    known: int = 1_000_000
+    """Addresses that are listed at all; links beyond are only counted."""
     entries: int | None = None
     """Entries of state that the view may need."""
 

@@ -25,6 +25,8 @@ def summary(traversal: Traversal, seconds: float) -> Iterator[str]:
         yield _line(visit)
     if len(visits) > SHOWN:
         yield f"… and {len(visits) - SHOWN:,} more: --report FILE has them all"
+    if traversal.unlisted:
+        yield f"{traversal.unlisted:,} links came after the list of addresses was full, and are not followed"
     size = f"{traversal.bytes:,} bytes in {traversal.requests:,} requests and {seconds:.1f} s"
     yield f"{progress_line(traversal)}; {size}"
 

@@ -53,8 +53,6 @@ class Robots:
 
 
 EVERYTHING = Robots()
-NOTHING = Robots((Rule(False, "/"),))
-"""What counts while a host cannot tell its rules."""
 
 
 def parse_robots(text: str, token: str = TOKEN) -> Robots:

@@ -109,6 +109,11 @@ class Traversal:
         """Count the addresses by what became of them."""
         return {state.value: number for state, number in self._frontier.counts.items()}
 
+    @property
+    def unlisted(self) -> int:
+        """How many links came when so many addresses were known that no more are listed."""
+        return self._frontier.unlisted
+
     # --- control, from any thread
 
     def pause(self) -> None:

@@ -63,10 +63,7 @@ class Worker:
     async def _fetch(self, url: str, since: float) -> None:
         try:
             if self._fetcher is None:
-                manners, limits, archive = self._settings
-                self._fetcher = Fetcher(
-                    manners, archive, document_bytes=limits.document_bytes, total_bytes=limits.bytes
-                )
+                self._fetcher = Fetcher(*self._settings)
             self._outcomes.put(await self._fetcher.fetch(url, since))
         except Exception as error:  # noqa: BLE001 - it is raised where the outcome is taken
             self._outcomes.put(error)
