@@ -17,7 +17,6 @@ from h2.events import DataReceived, RequestReceived
 from evergraph.errors import TraversalFailed
 from evergraph.traversal import traverse
 
-
 MAKE_CERTIFICATE = (
     "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem"
     " -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
