@@ -2,19 +2,19 @@
 
 import base64
 import contextlib
-import http.server
 import json
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.brokers import Served, Subscriber, broker
+from tests.support.brokers import Served, Subscriber, broker, http
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
@@ -33,7 +33,7 @@ QUERY = "SELECT * { ?s <urn:p> ?o }"
 
 def register(served: Served, identity: str) -> dict[str, str]:
     message = {"register": {"client_identity": identity, "grant_types": ["client_credentials"]}}
-    response = httpx.post(f"{served.url}/oauth/register", json=message)
+    response = http().post(f"{served.url}/oauth/register", json=message)
     assert response.status_code == 201, response.text
     found: dict[str, str] = response.json()["credentials"]
     return found
@@ -41,7 +41,7 @@ def register(served: Served, identity: str) -> dict[str, str]:
 
 def token(served: Served, identity: str) -> str:
     one = register(served, identity)
-    response = httpx.post(f"{served.url}/oauth/token", auth=(one["client_id"], one["client_secret"]))
+    response = http().post(f"{served.url}/oauth/token", auth=(one["client_id"], one["client_secret"]))
     assert response.status_code == 201, response.text
     answer = response.json()
     assert answer["token"] == {name: answer[name] for name in ("access_token", "token_type", "expires_in")}
@@ -68,17 +68,17 @@ def free() -> Iterator[Served]:
 def test_nothing_without_a_token(served: Served, path: str) -> None:
     method = "POST" if path == "/update" else "GET"
     for headers in ({}, {"Authorization": "Bearer nonsense"}, {"Authorization": "Basic eDp5"}):
-        response = httpx.request(method, served.url + path, headers=headers)
+        response = http().request(method, served.url + path, headers=headers)
         assert response.status_code == 401
         assert "error_description" in response.json()
 
 
 def test_below_secure_tokens_are_always_needed(free: Served) -> None:
-    assert httpx.get(f"{free.url}/query", params={"query": "ASK {}"}).status_code == 200
+    assert http().get(f"{free.url}/query", params={"query": "ASK {}"}).status_code == 200
     for path in ("/secure/query", "/secure//query", "/secure/query/"):
-        assert httpx.get(free.url + path, params={"query": "ASK {}"}).status_code in (401, 404)
+        assert http().get(free.url + path, params={"query": "ASK {}"}).status_code in (401, 404)
     headers = {"Authorization": f"Bearer {token(free, 'below')}"}
-    assert httpx.get(f"{free.url}/secure/query", params={"query": "ASK {}"}, headers=headers).status_code == 200
+    assert http().get(f"{free.url}/secure/query", params={"query": "ASK {}"}, headers=headers).status_code == 200
     with Subscriber(free, "/secure/subscribe") as one:
         assert one.ask({"subscribe": {"sparql": QUERY}})["status_code"] == 401
 
@@ -103,9 +103,9 @@ def test_a_socket_belongs_to_one_user(served: Served) -> None:
 
 def test_wrong_secrets_and_forged_tokens(served: Served) -> None:
     one = register(served, "forger")
-    assert httpx.post(f"{served.url}/oauth/token", auth=(one["client_id"], "guess")).status_code == 401
-    assert httpx.post(f"{served.url}/oauth/token", auth=("unknown", one["client_secret"])).status_code == 401
-    assert httpx.post(f"{served.url}/oauth/token", headers={"Authorization": "Basic %%%"}).status_code == 401
+    assert http().post(f"{served.url}/oauth/token", auth=(one["client_id"], "guess")).status_code == 401
+    assert http().post(f"{served.url}/oauth/token", auth=("unknown", one["client_secret"])).status_code == 401
+    assert http().post(f"{served.url}/oauth/token", headers={"Authorization": "Basic %%%"}).status_code == 401
     good = token(served, "signer")
     head, payload, signature = good.split(".")
 
@@ -122,9 +122,9 @@ def test_wrong_secrets_and_forged_tokens(served: Served) -> None:
     ]
     for text in forged:
         forgery = {b"Authorization": f"Bearer {text}".encode()}
-        assert httpx.get(f"{served.url}/query?query=ASK%7B%7D", headers=forgery).status_code == 401
+        assert http().get(f"{served.url}/query?query=ASK%7B%7D", headers=forgery).status_code == 401
     headers = {"Authorization": f"Bearer {good}"}
-    assert httpx.get(f"{served.url}/query?query=ASK%7B%7D", headers=headers).status_code == 200
+    assert http().get(f"{served.url}/query?query=ASK%7B%7D", headers=headers).status_code == 200
 
 
 def test_tokens_end_and_identities_are_taken_once(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_tokens_end_and_identities_are_taken_once(tmp_path: Path) -> None:
 
 
 def test_what_is_too_large_is_refused(free: Served) -> None:
-    response = httpx.post(f"{free.url}/update", data={"update": "#" * 30_000})
+    response = http().post(f"{free.url}/update", data={"update": "#" * 30_000})
     assert (response.status_code, response.json()["error"]) == (413, "too_large")
 
     def chunks() -> Iterator[bytes]:
@@ -161,9 +161,9 @@ def test_what_is_too_large_is_refused(free: Served) -> None:
 
     with contextlib.suppress(httpx.HTTPError):
         headers = {"Content-Type": "application/sparql-update"}
-        assert httpx.post(f"{free.url}/update", content=chunks(), headers=headers).status_code == 413
+        assert http().post(f"{free.url}/update", content=chunks(), headers=headers).status_code == 413
     free.update("INSERT DATA { <urn:big> <urn:big> '" + "x" * 9_000 + "' }")
-    response = httpx.get(f"{free.url}/query", params={"query": "SELECT * { <urn:big> <urn:big> ?o }"})
+    response = http().get(f"{free.url}/query", params={"query": "SELECT * { <urn:big> <urn:big> ?o }"})
     assert response.status_code == 413
     with Subscriber(free) as one:
         one.send(json.dumps({"subscribe": {"sparql": "#" * 30_000}}))
@@ -171,7 +171,7 @@ def test_what_is_too_large_is_refused(free: Served) -> None:
             one.receive()
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == 1009
-    assert httpx.get(f"{free.url}/echo").status_code == 200
+    assert http().get(f"{free.url}/echo").status_code == 200
 
 
 def test_subscriptions_per_user(free: Served) -> None:
@@ -184,9 +184,9 @@ def test_subscriptions_per_user(free: Served) -> None:
 
 def test_floods_are_slowed_down() -> None:
     with broker(limits=Limits(requests_per_second=5)) as served:
-        found = [httpx.get(f"{served.url}/query?query=ASK%7B%7D").status_code for _ in range(25)]
+        found = [http().get(f"{served.url}/query?query=ASK%7B%7D").status_code for _ in range(25)]
         assert found.count(200) >= 10
-        refused = httpx.get(f"{served.url}/query?query=ASK%7B%7D")
+        refused = http().get(f"{served.url}/query?query=ASK%7B%7D")
         assert 429 in found or refused.status_code == 429
 
 
@@ -273,7 +273,7 @@ def test_any_request_is_answered(
     if path == "/subscribe" or "wait" in params:
         params = {name: value for name, value in params.items() if name not in ("query", "wait")}
     headers = {b"Content-Type": kind.encode("latin-1"), b"Accept": b"*/*"}
-    response = httpx.request(method, free.url + path, params=params, headers=headers, content=body, timeout=20)
+    response = http().request(method, free.url + path, params=params, headers=headers, content=body, timeout=20)
     assert response.status_code < 500 or response.status_code == 501, response.text
 
 
@@ -289,14 +289,14 @@ def test_raw_nonsense_does_not_stop_the_broker(free: Served) -> None:
             one.sendall(data)
             one.settimeout(2)
             one.recv(100)
-    assert httpx.get(f"{free.url}/echo").status_code == 200
+    assert http().get(f"{free.url}/echo").status_code == 200
 
 
 @pytest.mark.parametrize(
     "path", ["/../../etc/passwd", "/page/index.html", "/%2e%2e/clients.json", "/broker/token.key", "/.git"]
 )
 def test_paths_lead_nowhere_else(free: Served, path: str) -> None:
-    response = httpx.get(free.url + path)
+    response = http().get(free.url + path)
     assert (response.status_code, response.json()["error"]) == (404, "wrong_path")
 
 
@@ -305,22 +305,22 @@ def test_paths_lead_nowhere_else(free: Served, path: str) -> None:
 
 def test_pages_of_other_origins_are_kept_out(free: Served) -> None:
     evil = {"Origin": "http://evil.example"}
-    response = httpx.post(f"{free.url}/update", data={"update": "DROP ALL"}, headers=evil)
+    response = http().post(f"{free.url}/update", data={"update": "DROP ALL"}, headers=evil)
     assert response.status_code == 403
     assert "access-control-allow-origin" not in response.headers
-    assert "access-control-allow-origin" not in httpx.options(f"{free.url}/update", headers=evil).headers
+    assert "access-control-allow-origin" not in http().options(f"{free.url}/update", headers=evil).headers
     with pytest.raises(InvalidStatus), connect(f"{free.ws_url}/subscribe", origin=Origin("http://evil.example")):
         pass
     own = {"Origin": free.url}
-    assert httpx.get(f"{free.url}/query?query=ASK%7B%7D", headers=own).status_code == 200
-    rebound = httpx.get(f"{free.url}/query?query=ASK%7B%7D", headers={"Host": "evil.example:8000"})
+    assert http().get(f"{free.url}/query?query=ASK%7B%7D", headers=own).status_code == 200
+    rebound = http().get(f"{free.url}/query?query=ASK%7B%7D", headers={"Host": "evil.example:8000"})
     assert rebound.status_code == 421
 
 
 def test_named_origins_are_let_in() -> None:
     with broker(origins=("http://good.example",)) as served:
         good = {"Origin": "http://good.example", "Access-Control-Request-Method": "POST"}
-        preflight = httpx.options(f"{served.url}/update", headers=good)
+        preflight = http().options(f"{served.url}/update", headers=good)
         assert preflight.headers["access-control-allow-origin"] == "http://good.example"
         assert "POST" in preflight.headers["access-control-allow-methods"]
         with connect(f"{served.ws_url}/subscribe", origin=Origin("http://good.example")):
@@ -330,7 +330,7 @@ def test_named_origins_are_let_in() -> None:
 # --- what the broker fetches
 
 
-class _Secret(http.server.BaseHTTPRequestHandler):
+class _Secret(BaseHTTPRequestHandler):
     asked = 0
 
     def do_GET(self) -> None:
@@ -348,7 +348,7 @@ class _Secret(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def secret() -> Iterator[str]:
-    with http.server.HTTPServer(("127.0.0.1", 0), _Secret) as server:
+    with HTTPServer(("127.0.0.1", 0), _Secret) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}/"
@@ -364,11 +364,11 @@ def test_load_reaches_nothing_private(secret: str, tmp_path: Path) -> None:
         allowed = bool(hosts)
         with broker(load=load, hosts=frozenset(hosts)) as served:
             for address in (secret, secret.replace("127.0.0.1", "[::ffff:127.0.0.1]"), f"file://{private}"):
-                response = httpx.post(f"{served.url}/update", data={"update": f"LOAD <{address}>"})
+                response = http().post(f"{served.url}/update", data={"update": f"LOAD <{address}>"})
                 right = 200 if allowed and address == secret else 403
                 assert response.status_code == right, (address, response.text)
             if allowed:
-                response = httpx.post(f"{served.url}/update", data={"update": f"LOAD <{secret}elsewhere>"})
+                response = http().post(f"{served.url}/update", data={"update": f"LOAD <{secret}elsewhere>"})
                 assert response.status_code == 403
     assert _Secret.asked == 2
 
@@ -386,7 +386,7 @@ def test_load_reaches_nothing_private(secret: str, tmp_path: Path) -> None:
 )
 def test_service_is_refused(free: Served, text: str) -> None:
     path = "update" if text.startswith("INSERT") else "query"
-    response = httpx.post(f"{free.url}/{path}", data={path: text})
+    response = http().post(f"{free.url}/{path}", data={path: text})
     assert response.status_code in (400, 403), response.text
 
 
@@ -421,7 +421,7 @@ def test_a_query_may_take_only_so_long() -> None:
     with broker(database, limits=Limits(query_seconds=0.3)) as served:
         begin = time.monotonic()
         slow = "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
-        response = httpx.get(f"{served.url}/query", params={"query": slow}, timeout=30)
+        response = http().get(f"{served.url}/query", params={"query": slow}, timeout=30)
         assert (response.status_code, response.json()["error"]) == (503, "query_timeout")
         assert time.monotonic() - begin < 5
-        assert httpx.get(f"{served.url}/query?query=ASK%7B%7D").status_code == 200
+        assert http().get(f"{served.url}/query?query=ASK%7B%7D").status_code == 200

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,12 @@ from evergraph.server.settings import Limits, Settings
 _SECONDS = 60.0
 
 
+@cache
+def http() -> httpx.Client:
+    """Return a client that keeps its connections: to make one takes longer than most requests."""
+    return httpx.Client(timeout=_SECONDS, verify=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Served:
     """A broker that listens."""
@@ -38,14 +45,14 @@ class Served:
     def update(self, text: str, **params: str) -> dict[str, Any]:
         """Run an update."""
         headers = {"Content-Type": "application/sparql-update"}
-        response = httpx.post(f"{self.url}/update", content=text, params=params, headers=headers, timeout=_SECONDS)
+        response = http().post(f"{self.url}/update", content=text, params=params, headers=headers)
         response.raise_for_status()
         found: dict[str, Any] = response.json()
         return found
 
     def select(self, text: str) -> list[dict[str, Any]]:
         """Run a SELECT query."""
-        response = httpx.post(f"{self.url}/query", data={"query": text}, timeout=_SECONDS)
+        response = http().post(f"{self.url}/query", data={"query": text})
         response.raise_for_status()
         found: list[dict[str, Any]] = response.json()["results"]["bindings"]
         return found
@@ -127,7 +134,7 @@ class Subscriber:
     def __init__(self, served: Served, path: str = "/subscribe") -> None:
         self._stack = ExitStack()
         self.socket: ClientConnection = self._stack.enter_context(
-            connect(served.ws_url + path, max_size=None, open_timeout=_SECONDS)
+            connect(served.ws_url + path, max_size=None, max_queue=None, open_timeout=_SECONDS, close_timeout=1)
         )
         self.messages: list[dict[str, Any]] = []
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 from pyoxigraph import Dataset, NamedNode
-from tests.support.brokers import Served, broker
+from tests.support.brokers import Served, broker, http
 from tests.support.w3c import SUITES, iri
 
 from evergraph.rdfio import read_quads
@@ -124,8 +124,7 @@ def test_protocol(case: Case, served: Served) -> None:
         request = httpx.Request(
             exchange.method, f"{served.url}/sparql/{exchange.path}", headers=exchange.headers, content=exchange.body
         )
-        with httpx.Client() as client:
-            response = client.send(request)
+        response = http().send(request)
         assert str(response.status_code)[0] in exchange.statuses, response.text
         if exchange.format is not None:
             assert response.headers["content-type"].partition(";")[0] in FORMATS[exchange.format]

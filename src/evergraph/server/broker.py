@@ -19,6 +19,7 @@ from evergraph.server.metrics import Metrics
 from evergraph.server.problems import Problem, problem_of
 from evergraph.server.registry import Registry
 from evergraph.server.replay import missed_steps
+from evergraph.server.replicas import Shelf
 from evergraph.server.settings import Settings
 from evergraph.server.subscriptions import Channel, Encoded, Subscription
 from evergraph.server.writer import Delivery, Writer
@@ -50,11 +51,14 @@ class Broker:
         self._running = 0
         self._pool = ThreadPoolExecutor(self.limits.queries_at_once, "evergraph-query")
         self.writer: Writer
+        self.shelf: Shelf
         self.registry: Registry
 
     async def start(self) -> None:
         """Begin to work."""
-        self.writer = Writer(self.database, self._publish, self.limits.batch)
+        self.shelf = Shelf(self.database, self.settings.folder, self.limits.replicas)
+        self.writer = Writer(self.database, self._publish, self.limits.batch, self.shelf.take)
+        await self.writer.submit(self.shelf.restore)
         self.registry = Registry(self.settings.folder, self.limits, self.writer.deliver, self.settings.keep_seconds)
         self.metrics.gauge("subscriptions", "Subscriptions with a connection.", lambda: len(self.registry.live))
         self.metrics.gauge(

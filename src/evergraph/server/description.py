@@ -91,6 +91,7 @@ def openapi() -> dict[str, Any]:
         "content": {"application/rdf-patch": _TEXT, "text/event-stream": _TEXT},
     }
     objects = {"description": "A JSON object.", "content": {"application/json": {"schema": {"type": "object"}}}}
+    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
     plain = {"description": "Text.", "content": {"text/plain": _TEXT}}
     paths: dict[str, Any] = {
         "/query": {"get": ask, "post": ask_by_post},
@@ -124,6 +125,19 @@ def openapi() -> dict[str, Any]:
                     _parameter("opNum", "The number of a quad in it.", "integer"),
                     _parameter("limit", "How many records to give at most.", "integer"),
                 ],
+            )
+        },
+        "/replicas": {"get": _operation("List the replicas", {"200": objects})},
+        "/replicas/{name}": {
+            "get": _operation("Read what a replica holds", {"200": _RESULTS}, parameters=[name]),
+            "put": _operation("Register an interest", {"201": objects}, parameters=[name]),
+            "delete": _operation("End a replica", {"204": {"description": "Done."}}, parameters=[name]),
+        },
+        "/replicas/{name}/changes": {
+            "get": _operation(
+                "Read the changes of a replica, or follow them",
+                {"200": patches},
+                parameters=[name, _parameter("after", "The last change that is known.", "integer")],
             )
         },
         "/oauth/register": {"post": _operation("Register a client", {"201": objects})},

@@ -21,7 +21,7 @@ from evergraph.server.sparql_protocol import PATCH, patch_of
 from evergraph.terms import Quad, sorted_quads
 
 EVENTS = "text/event-stream"
-_HEARTBEAT = 15.0
+HEARTBEAT = 15.0
 _LONGEST_WAIT = 60.0
 _QUADS = 100_000
 """After how many quads an answer ends with the change that it is at."""
@@ -29,13 +29,13 @@ _QUADS = 100_000
 
 async def changes(broker: Broker, request: Request) -> Response:
     """Answer ``GET /changes?after=N``: what came after change N; ``limit`` and ``wait`` (seconds) may be given."""
-    after = _number(request, "after", 0)
+    after = number(request, "after", 0)
     if choose(request.headers.get("accept", ""), (PATCH, EVENTS)) == EVENTS:
         resumed = request.headers.get("last-event-id", "")
-        start = int(resumed) if resumed.isdecimal() else _number(request, "after", broker.database.sequence)
+        start = int(resumed) if resumed.isdecimal() else number(request, "after", broker.database.sequence)
         return StreamingResponse(_events(broker, start), media_type=EVENTS, headers={"Cache-Control": "no-store"})
-    limit = min(_number(request, "limit", broker.limits.feed_changes), broker.limits.feed_changes)
-    seconds = min(float(_number(request, "wait", 0)), _LONGEST_WAIT)
+    limit = min(number(request, "limit", broker.limits.feed_changes), broker.limits.feed_changes)
+    seconds = min(float(number(request, "wait", 0)), _LONGEST_WAIT)
     if seconds:
         await broker.wait_for_change(after, seconds)
     found = await read_changes(broker, after, limit)
@@ -81,7 +81,7 @@ async def _events(broker: Broker, after: int) -> AsyncIterator[str]:
             data = "".join(f"data: {line}\n" for line in lines)
             yield f"id: {change.sequence}\nevent: change\n{data}\n"
             after = change.sequence
-        if not found and not await broker.wait_for_change(after, _HEARTBEAT):
+        if not found and not await broker.wait_for_change(after, HEARTBEAT):
             yield ": still here\n\n"
 
 
@@ -91,8 +91,8 @@ async def _events(broker: Broker, after: int) -> AsyncIterator[str]:
 async def neptune(broker: Broker, request: Request) -> Response:
     """Answer ``GET /sparql/stream`` as Neptune Streams does; one record is one quad."""
     kind = request.query_params.get("iteratorType", "AT_SEQUENCE_NUMBER")
-    commit, operation = _number(request, "commitNum", 1), _number(request, "opNum", 1)
-    limit = min(_number(request, "limit", 10), 100_000)
+    commit, operation = number(request, "commitNum", 1), number(request, "opNum", 1)
+    limit = min(number(request, "limit", 10), 100_000)
     match kind:
         case "TRIM_HORIZON":
             commit, operation = 1, 1
@@ -144,7 +144,8 @@ def _neptune_problem(code: str, text: str, status: int) -> Problem:
     return problem
 
 
-def _number(request: Request, name: str, default: int) -> int:
+def number(request: Request, name: str, default: int) -> int:
+    """Read a parameter that is a number."""
     text = request.query_params.get(name)
     if text is None:
         return default

@@ -24,6 +24,8 @@ class Limits:
     rows_per_subscription: int = 1_000_000
     """The largest first result of a subscription."""
     connections: int = 10_000
+    replicas: int = 100
+    """How many replicas may be registered."""
     requests_per_second: float = 5_000.0
     """For each user; 0 is no limit."""
     backlog: int = 1_000

@@ -36,10 +36,16 @@ Publish = Callable[[list[Delivery], list[Change]], None]
 
 
 class Writer:
-    """Does jobs in the order of asking. ``publish`` is called on the event loop with what came of them."""
+    """Does jobs in the order of asking.
 
-    def __init__(self, database: Database, publish: Publish, batch: int) -> None:
+    ``observe`` is called with changes in the thread, ``publish`` with what came of them on the event loop.
+    """
+
+    def __init__(
+        self, database: Database, publish: Publish, batch: int, observe: Callable[[list[Change]], None]
+    ) -> None:
         self._database = database
+        self._observe = observe
         self._publish = publish
         self._batch = batch
         self._loop = asyncio.get_running_loop()
@@ -119,6 +125,7 @@ class Writer:
         except Exception as error:  # noqa: BLE001 - whoever asked is told
             outcomes = [error] * len(jobs)
         changes = [outcome for outcome in outcomes if isinstance(outcome, Change)]
+        self._observe(changes)
         self._hand_over(jobs, outcomes, changes)
 
     def _call(self, job: Job[Any]) -> None:
