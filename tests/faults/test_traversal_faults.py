@@ -1,8 +1,11 @@
 """Traversals over a hostile web: the query goes on, and the report says what was wrong."""
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -174,6 +177,45 @@ def test_redirects(web: Web, status: int) -> None:
     assert values == ["a"]
     found = visit(web, traversal, "a")
     assert (found.document, found.via) == (web.iri("data/a?x=1"), (web.iri("a"),))
+
+
+LINKS = {
+    '</data/a>; rel="alternate"; type="text/turtle"': True,
+    '</style.css>; rel=stylesheet, <data/a>;type=text/turtle;rel="nofollow Alternate"': True,
+    '</data/a>; rel="alternate"; type="text/html"': False,
+    '</data/a>; rel="describedby"; type="text/turtle"': False,
+    "</data/a": False,
+}
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_pages_that_say_where_their_rdf_is(web: Web, link: str) -> None:
+    web.reply("a", Reply(b"<html></html>", headers={"Content-Type": "text/html", "Link": link}))
+    web.turtle("data/a", ':a :value "a" .')
+    traversal, values = run(web)
+    assert values == (["a"] if LINKS[link] else [])
+    assert visit(web, traversal, "a").document == (web.iri("data/a") if LINKS[link] else None)
+
+
+def test_killed_and_gone_on_with(web: Web, tmp_path: Path) -> None:
+    """A run that was killed has lost nothing that it printed, and the next one asks for none of it again."""
+    for number in range(12):
+        web.turtle(f"n{number}", f':n{number} :next :n{number + 1} ; :value "{number}" .', delay=0.02)
+    text = f"PREFIX : <{web.base}> SELECT ?x ?v {{ :n0 :next* ?x . ?x :value ?v }}"
+    (tmp_path / "query.rq").write_text(text)
+    command = [sys.executable, "-m", "evergraph", "traverse", "query.rq", "--allow", web.host, "--cache", "cache"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout is not None
+    for _ in range(6):
+        process.stdout.readline()
+    process.kill()
+    process.communicate()
+    with traverse(text, allow=[web.host], cache=tmp_path / "cache") as traversal:
+        first, *others = list(traversal)
+    assert len(first.added) >= 5
+    assert [step.sequence for step in others] == list(range(first.sequence + 1, 13))
+    assert len(traversal.result()) == 12
+    assert len(web.paths()) <= 13 + 1, "at most the one that was under way is asked for again"
 
 
 def test_iris_with_the_same_address_share_a_document(web: Web) -> None:

@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS visits
    PRIMARY KEY (run, iri)) WITHOUT ROWID;
 """
 _KEPT = frozenset(
-    ("age", "cache-control", "content-type", "date", "etag", "expires", "last-modified", "location", "vary")
+    ("age", "cache-control", "content-type", "date", "etag", "expires", "last-modified", "link", "location", "vary")
 )
 
 

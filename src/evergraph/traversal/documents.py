@@ -8,6 +8,7 @@
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyoxigraph import RdfFormat
@@ -35,6 +36,8 @@ _VAGUE = ("", "text/plain", "application/octet-stream", "application/xml", "text
 """Media types of servers that do not know RDF: the file ending tells more."""
 _ANONYMOUS = re.compile(r"[0-9a-f]{20,32}")
 """The labels that the parser makes up, by chance, for blank nodes without one."""
+_LINK = re.compile(r"<([^>]*)>(.*)", re.DOTALL)
+_PARAMETER = re.compile(r";\s*([\w*-]+)\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))")
 _CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
 
 
@@ -79,6 +82,28 @@ def document_format(content_type: str, url: str) -> RdfFormat:
         return format_for_media_type(media_type)
     except DataError as error:
         raise DataError(f"{url}: {error.message}") from None
+
+
+def alternate(headers: Mapping[str, str]) -> str | None:
+    """Return where RDF is, according to a ``Link`` header, for a document that is none; None if it does not say."""
+    for part in re.split(r",\s*(?=<)", headers.get("link", "")):
+        found = _LINK.match(part.strip())
+        if found is None:
+            continue
+        parameters = {name.lower(): quoted or plain for name, quoted, plain in _PARAMETER.findall(found[2])}
+        kinds = parameters.get("rel", "").lower().split()
+        if "alternate" in kinds and RdfFormat.from_media_type(parameters.get("type", "")) is not None:
+            return found[1]
+    return None
+
+
+def is_rdf(content_type: str, url: str) -> bool:
+    """Tell whether a document says that it is RDF."""
+    try:
+        document_format(content_type, url)
+    except DataError:
+        return False
+    return True
 
 
 def _utf8(body: bytes, content_type: str, syntax: RdfFormat) -> bytes:

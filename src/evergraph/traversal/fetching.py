@@ -11,7 +11,7 @@ from evergraph.errors import EvergraphError
 from evergraph.traversal import robots
 from evergraph.traversal.addresses import AddressGuard, RefusedAddress
 from evergraph.traversal.archive import Answer, Archive
-from evergraph.traversal.documents import ACCEPT, Content, read_document
+from evergraph.traversal.documents import ACCEPT, Content, alternate, is_rdf, read_document
 from evergraph.traversal.freshness import fresh_until, retry_after, validators
 from evergraph.traversal.hosts import Hosts
 from evergraph.traversal.iris import joined, origin
@@ -128,14 +128,15 @@ class Fetcher:
             answer = exchange.answer
             cached = cached and exchange.cached
             good = fresh_until(answer.headers, answer.received)
-            if answer.status not in _REDIRECTS:
+            location = answer.headers.get("location") if answer.status in _REDIRECTS else _elsewhere(answer)
+            if location is None and answer.status not in _REDIRECTS:
                 break
             if good is not None and good > answer.received:
                 until.append(good)
             via.append(current)
-            target = joined(current, answer.headers.get("location", ""))
-            if "location" not in answer.headers or target is None:
-                raise Fault("BAD_REDIRECT", f"{current} redirects to {answer.headers.get('location', 'nowhere')!r}")
+            target = None if location is None else joined(current, location)
+            if target is None:
+                raise Fault("BAD_REDIRECT", f"{current} redirects to {'nowhere' if location is None else location!r}")
             if target in via:
                 raise Fault("REDIRECT_LOOP", f"{target} redirects to itself, over {len(via)} redirects")
             if len(via) > self._manners.redirects:
@@ -270,6 +271,13 @@ class Fetcher:
             if self.traffic.bytes > self._limits.bytes:
                 raise Fault("LIMIT", f"all documents together have more than {self._limits.bytes:,} bytes")
         return b"".join(parts)[:most]
+
+
+def _elsewhere(answer: Answer) -> str | None:
+    """Return where a page that is not RDF says that its RDF is."""
+    if is_rdf(answer.headers.get("content-type", ""), answer.url):
+        return None
+    return alternate(answer.headers)
 
 
 def _has_failed(task: asyncio.Task[Robots]) -> bool:
