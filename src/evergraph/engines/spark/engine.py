@@ -22,7 +22,7 @@ from pyspark.sql import functions as sf
 from evergraph.engines.spark.compile import PlanFrames
 from evergraph.engines.spark.costs import Choice, Costs, Quads, Sizes, Way
 from evergraph.engines.spark.following import SEQUENCE, SmallChange, follow
-from evergraph.engines.spark.frames import WEIGHT, Frame, sum_of
+from evergraph.engines.spark.frames import SMALL, WEIGHT, Frame, sum_of
 from evergraph.engines.spark.islands import Island
 from evergraph.engines.spark.relations import Relations, Version
 from evergraph.engines.spark.rows import QUAD, arrow_schema, spark_schema
@@ -68,6 +68,8 @@ class SparkEngine:
         last = sf.max(sf.struct(SEQUENCE, WEIGHT))[WEIGHT].alias(WEIGHT)
         wanted = requested.groupBy(*QUAD).agg(last).localCheckpoint(eager=False)
         asked = wanted.select(*QUAD)
+        if wanted.count() <= SMALL:
+            asked = sf.broadcast(asked)
         present = self._quads.read(self._spark).select(*QUAD).join(asked, list(QUAD), "left_semi")
         known = present.withColumn("there", sf.lit(True))
         changes = sf.when(sf.col("there").isNull(), sf.col(WEIGHT) > 0).otherwise(sf.col(WEIGHT) < 0)
