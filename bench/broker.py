@@ -13,6 +13,8 @@ touches one subscription in a thousand, and at least one.
 * "naive" is the algorithm of the paper in the same run: after each update every subscription is evaluated again over
   the store, and compared with what it was. It runs in one process without any network, which favours it.
 
+* "disk" writes a line and waits for the disk, at the same pace, and does nothing else.
+
 Targets: 1,000 updates per second and a 99th percentile of 10 ms with 10,000 subscriptions.
 
 ``evergraph bench broker`` runs all of it. ``EVERGRAPH_BENCH_SUBSCRIPTIONS=1,100`` takes other numbers of subscriptions;
@@ -268,6 +270,22 @@ def naive(count: int, report: Report) -> None:
     )
 
 
+def disk(report: Report) -> None:
+    """Write a line and wait for the disk, at the pace of the updates: no notification of a durable update is faster."""
+    times: list[float] = []
+    with tempfile.TemporaryDirectory() as folder, (Path(folder) / "file").open("wb", buffering=0) as out:
+        for _ in range(PACED):
+            begin = time.perf_counter()
+            out.write(b"x" * 200)
+            os.fdatasync(out.fileno())
+            times.append(1000 * (time.perf_counter() - begin))
+            time.sleep(PACE)
+    median = statistics.median(times)
+    blank = "—"
+    rate = 1000 * len(times) / sum(times)
+    report.add("disk", 0, 0, rate, median, median, percentile(times, 0.99), blank, blank, blank, blank)
+
+
 async def soak(hours: float) -> None:
     """Load a broker for long, with subscribers that come and go, and print its memory."""
     with tempfile.TemporaryDirectory() as folder, broker(Path(folder) / "db") as (host, port, process):
@@ -313,6 +331,7 @@ def main() -> None:
     )  # fmt: skip
     report = Report("broker", columns, packages=("evergraph", "pyoxigraph", "uvicorn", "websockets"))
     first: dict[str, float] = {}
+    disk(report)
     for count in counts:
         asyncio.run(measure(count, report, first))
         naive(count, report)

@@ -69,7 +69,7 @@ def an_update(choice: random.Random) -> str:
 async def follow(url: str, choice: random.Random, heard: list[Heard], done: asyncio.Event) -> None:
     """Subscribe to some queries, read for a while, sometimes slowly, and leave in one way or another."""
     while not done.is_set():
-        async with connect(url, max_size=None) as socket:
+        async with connect(url, max_size=None, close_timeout=1) as socket:
             mine: dict[str, Heard] = {}
             for query in choice.sample(QUERIES, 3):
                 alias = str(len(mine))

@@ -289,3 +289,29 @@ def test_a_large_result_is_sent_whole(tmp_path: Path) -> None:
             one.subscribe("SELECT ?p { ?s ?p 7 }")
             served.update("DELETE WHERE { ?s <urn:p> ?o }")
             assert sorted(len(rows(one.notification()["removedResults"])) for _ in range(2)) == [1, 5_000]
+
+
+def test_many_subscriptions_of_one_connection(tmp_path: Path) -> None:
+    """All of them can be resumed, and nothing is left of those that cannot."""
+    with broker(open_database(tmp_path / "db", sync=False), folder=tmp_path / "broker") as served:
+        with Subscriber(served) as one:
+            spuids = [one.subscribe(f"SELECT ?o {{ <urn:s{number}> <urn:p> ?o }}")["spuid"] for number in range(250)]
+        put(served, 7)
+        with Subscriber(served) as again:
+            again.send({"subscribe": {"spuid": spuids[7], "sequence": 0}})
+            assert again.receive()["resumption"]["resumed"] is True
+            assert rows(again.notification()["addedResults"]) == [("7",)]
+        assert served.running is not None
+        running = served.running.broker
+        wait_until(lambda: len(running.registry.absent) == 250 and not running.database._watching)
+        assert not running._per_user[f"@{served.url.split('/')[2].split(':')[0]}"]
+
+
+def test_a_stream_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
+    with broker() as served:
+        assert served.running is not None
+        running = served.running.broker
+        for _ in range(5):
+            with http().stream("GET", f"{served.url}/subscribe", params={"query": QUERY}, timeout=20):
+                pass
+        wait_until(lambda: not running.channels and not running.registry.live and not running.database._watching)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from evergraph.database import Database, UpdateRequest
 from evergraph.delta import Change
 from evergraph.engines.local.dictionary import ZSet
+from evergraph.engines.local.views import View
 from evergraph.errors import EvergraphError, StateLimit
 from evergraph.server import problems
 from evergraph.server.guard import check_services
@@ -29,6 +30,8 @@ from evergraph.terms import NamedNode
 
 T = TypeVar("T")
 RECENT = 4_096
+_TOGETHER = 100
+"""How many queries are given up at once, before others have their turn."""
 _CLOCK = re.compile(r"\bNOW\s*\(", re.IGNORECASE)
 
 
@@ -312,17 +315,26 @@ class Broker:
     def close(self, channel: Channel) -> None:
         """Take note that the connection of a channel is gone."""
         self.channels.pop(channel, None)
-        for one in list(channel.subscriptions.values()):
-            self._leave(one)
+        subscriptions = list(channel.subscriptions.values())
+        views = [one.view for one in subscriptions if one.view is not None]
+        for one in subscriptions:
+            one.view = None
+            self._put_aside(one)
+        self.registry.commit()
+        for start in range(0, len(views), _TOGETHER):
+            self._unfollow(*views[start : start + _TOGETHER])
 
     def _leave(self, one: Subscription) -> None:
         """Stop to maintain a subscription; it may be resumed."""
+        self._put_aside(one)
+        self.registry.commit()
+
+    def _put_aside(self, one: Subscription) -> None:
         self._stop(one)
         if one.resumable and one.sequence >= 0:
             self.registry.gone(one)
         else:
             self.registry.end(one)
-            self.registry.commit()
 
     def _stop(self, one: Subscription) -> None:
         view, one.view = one.view, None
@@ -332,8 +344,16 @@ class Broker:
             one.channel.detach(one)
         one.pending.clear()
         one.rows = 0
-        if view is not None and not self.closing:
-            self.writer.submit(lambda: self.database.unfollow(view))
+        if view is not None:
+            self._unfollow(view)
+
+    def _unfollow(self, *views: View) -> None:
+        def work() -> None:
+            for view in views:
+                self.database.unfollow(view)
+
+        if not self.closing:
+            self.writer.submit(work)
 
     # --- what the writer tells
 

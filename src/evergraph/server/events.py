@@ -6,10 +6,11 @@ number; a browser that loses the connection sends it back by itself, and the sub
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from evergraph.server import problems
 from evergraph.server.broker import Broker
@@ -37,7 +38,22 @@ async def subscribe(broker: Broker, request: Request, user: str) -> Response:
         broker.close(channel)
         raise
     events = _events(broker, channel, one, queue, preface)
-    return StreamingResponse(events, media_type=EVENTS, headers={"Cache-Control": "no-store"})
+    return _Stream(events, lambda: broker.close(channel))
+
+
+class _Stream(StreamingResponse):
+    """A stream that tells when it is over, even if it never began."""
+
+    def __init__(self, content: AsyncIterator[str], over: Callable[[], None]) -> None:
+        super().__init__(content, media_type=EVENTS, headers={"Cache-Control": "no-store"})
+        self._over = over
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the stream."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._over()
 
 
 async def _begin(broker: Broker, channel: Channel, request: Request) -> tuple[Subscription, str]:
@@ -87,4 +103,3 @@ async def _events(
                     return
     finally:
         pump.cancel()
-        broker.close(channel)

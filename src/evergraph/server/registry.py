@@ -69,7 +69,6 @@ class Registry:
         mine = self._absent_of[subscription.user]
         while len(mine) > self._limits.absent_per_user:
             self.end(next(iter(mine.values())))
-        self.commit()
 
     def _put_aside(self, subscription: Subscription) -> None:
         self.absent[subscription.spuid] = subscription

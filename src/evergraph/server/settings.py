@@ -19,7 +19,7 @@ class Limits:
     batch: int = 256
     """How many updates may be written together, with one wait for the disk."""
     subscriptions_per_user: int = 10_000
-    absent_per_user: int = 1_000
+    absent_per_user: int = 10_000
     """How many subscriptions whose connection is gone are kept for each user."""
     rows_per_subscription: int = 1_000_000
     """The largest first result of a subscription."""
