@@ -331,18 +331,23 @@ def test_what_is_no_interest_is_refused(tmp_path: Path, text: str, message: str)
     assert not (tmp_path / "t").exists()
 
 
-def test_wrong_usage(tmp_path: Path) -> None:
-    rq(tmp_path / "i.rq", "", "SELECT * { ?s ?p ?o }")
-    run("replicate", tmp_path / "i.rq", "--changes", tmp_path, code=2)
+def test_wrong_usage_leaves_nothing_behind(tmp_path: Path) -> None:
+    interest = rq(tmp_path / "i.rq", "", "SELECT * { ?s ?p ?o }")
+    changeset(tmp_path / "changes", 1, (), ())
+    options = ("--changes", tmp_path / "changes", "--target", tmp_path / "t")
+    run("replicate", interest, *options[:2], code=2)
     (tmp_path / "empty").mkdir()
-    assert "no interest" in run("replicate", tmp_path / "empty", "--changes", tmp_path, "--target", "t", code=2).stderr
+    assert "no interest" in run("replicate", tmp_path / "empty", *options, code=2).stderr
     (tmp_path / "two").mkdir()
-    rq(tmp_path / "two/i.rq", "", "SELECT * { ?s ?p ?o }")
-    options = ("--changes", tmp_path, "--target", tmp_path / "t")
-    assert "two interests" in run("replicate", tmp_path / "i.rq", tmp_path / "two/i.rq", *options, code=2).stderr
-    result = run("replicate", tmp_path / "i.rq", *options, "--graph", "urn:g", code=2)
-    assert "--graph belong" in result.stderr
-    assert "no such file" in run("replicate", tmp_path / "i.rq", "--changes", "nowhere", "--target", "t", code=1).stderr
+    other = rq(tmp_path / "two/i.rq", "", "SELECT * { ?s ?p ?o }")
+    assert "two interests" in run("replicate", interest, other, *options, code=2).stderr
+    assert "--graph belong" in run("replicate", interest, *options, "--graph", "urn:g", code=2).stderr
+    failed = run("replicate", interest, "--changes", tmp_path / "nowhere", *options[2:], code=1)
+    assert "no such file" in failed.stderr
+    assert not (tmp_path / "t").exists()
+    assert "no such file" in run("replicate", interest, *options, "--init", tmp_path / "no.nt", code=1).stderr
+    assert not any((tmp_path / "t").iterdir())
+    assert len(lines(run("replicate", interest, *options))) == 1
 
 
 def test_the_demonstration(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from evergraph.cli.progress import progress
 from evergraph.cli.run import SparkMaster
 from evergraph.cli.watch import Engine, EngineOption
 from evergraph.errors import UsageError
+from evergraph.pipeline.replicas import replicate as replicate_on_spark
 from evergraph.replication import ReplicaStep
 from evergraph.replication import replicate as run_replication
 
@@ -77,8 +78,11 @@ def replicate(
     `evergraph replicate a.rq b.rq --changes changesets/ --target http://localhost:7878/query
     --update-endpoint http://localhost:7878/update --state state/ --follow`
     """
-    if engine is Engine.SPARK:
-        raise UsageError("replicas are not maintained on Spark yet", hint="use --engine local")
+    if engine is Engine.SPARK and (follow or skip_damaged or potential == "paper"):
+        raise UsageError("--follow, --skip-damaged and --potential paper need the local engine")
+    for place in (changes, *(init or ())):
+        if engine is Engine.SPARK and place.startswith(("http://", "https://")):
+            raise UsageError(f"Spark does not read {place}", hint="use --engine local, or files")
 
     with progress("changes taken in") as step_done:
         last = 0
@@ -98,6 +102,20 @@ def replicate(
                 last = step.sequence
                 step_done()
 
+        if engine is Engine.SPARK:
+            replicate_on_spark(
+                interests,
+                changes=changes,
+                target=target,
+                init=init or (),
+                potential=potential,
+                state=state,
+                update_endpoint=update_endpoint,
+                graph=graph,
+                spark_master=spark_master,
+                on_change=tell,
+            )
+            return
         run_replication(
             interests,
             changes=changes,

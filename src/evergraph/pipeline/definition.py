@@ -7,12 +7,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
-from evergraph.errors import DataError, SyntaxProblem
+from evergraph.errors import DataError, SyntaxProblem, UnsupportedInterest
 from evergraph.pipeline.document import Document, PipelineInvalid, Table
 from evergraph.sources.feeds import Limit
 from evergraph.sparql.algebra import Construct, Describe, Query
 from evergraph.sparql.parser import parse_query
 from evergraph.terms import NamedNode
+from evergraph.views.replicas import interest_of
+from evergraph.views.replicas.parts import whole_query
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _GRAPHS_ONLY = "rows of a SELECT or ASK query are no triples; write them to a table or as jsonl, or use CONSTRUCT"
@@ -143,7 +145,8 @@ def targets(pipeline: Pipeline) -> Iterator[tuple[ViewDefinition | None, Sink]]:
 
 def _view(table: Table) -> ViewDefinition:
     name = _name(table, "name", None)
-    file, inline = table.get("query", str), table.get("text", str)
+    interest = table.get("interest", str)
+    file, inline = table.get("query", str) or interest, table.get("text", str)
     if (file is None) == (inline is None):
         table.fail(
             "expected one of 'query' and 'text'", hint="query names a file; text is the query itself, in '''quotes'''"
@@ -160,6 +163,10 @@ def _view(table: Table) -> ViewDefinition:
             table.fail(f"cannot read {base}: {reason}", "query", hint="paths are relative to the definition")
     try:
         query = parse_query(text, base.resolve().as_uri())
+        if interest is not None:
+            query = whole_query(interest_of(query, name))
+    except UnsupportedInterest as error:
+        table.fail(f"{base}: {error.message}", "interest", hint=error.hint)
     except SyntaxProblem as error:
         if file is None:
             table.fail(f"the query of view '{name}' cannot be parsed: {error.at('text', text).message}", "text")

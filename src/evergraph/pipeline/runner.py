@@ -104,6 +104,19 @@ class Runner:
         """Return what the columns of a view are."""
         return self._engine.views[view].variables
 
+    def rows(self, view: str) -> int:
+        """Count the rows that a view has now."""
+        with self._engine.batch():
+            outcome = self._result(view)
+            outcome.close()
+        return outcome.added - outcome.removed
+
+    def sequence(self) -> int:
+        """Tell how many changes of the source count."""
+        batch = self._table.committed(self._pipeline.name) or 0
+        end = planned_end(self._state.checkpoint, batch - 1) if batch else None
+        return int(end["sequence"]) if end else 0
+
     def add(self, target: Target) -> None:
         """Add a sink that only this run has."""
         self._targets.append(target)

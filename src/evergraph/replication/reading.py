@@ -37,6 +37,11 @@ class Reading:
     report: Callable[[str], None] = print
     pause: float = 0.5
 
+    def check(self) -> None:
+        """Refuse what is no source, before anything is begun."""
+        if not is_address(self.place):
+            self.open()
+
     def open(self) -> Source:
         """Look at what is there now."""
         source = open_source(self.place, clears=True)

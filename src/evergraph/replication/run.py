@@ -178,16 +178,17 @@ def replicate(
     place = fspath(target)
     paper = potential is not None and fspath(potential) == PAPER
     aside = None if potential is None or paper else Path(potential)
+    reading = Reading(fspath(changes), follow, poll, skip_damaged=skip_damaged, report=report, pause=pause)
+    reading.check()
     with ExitStack() as resources:
         folder = _state_folder(place, aside, state)
-        known = ReplicaState(folder, {name: digest(text) for name, (_, text) in found.items()})
-        resources.callback(known.close)
         targets = open_targets(place, list(found), update_url=update_endpoint, graph=graph)
         for opened in targets.values():
             resources.callback(opened.close)
+        known = ReplicaState(folder, {name: digest(text) for name, (_, text) in found.items()})
+        resources.callback(known.close)
         replication = Replication(found, targets, known)
         replication.start(_listed(init), page=page, paper=paper)
-        reading = Reading(fspath(changes), follow, poll, skip_damaged=skip_damaged, report=report, pause=pause)
         for change in reading.changes(known.position, known.place, partial(replication.settle, aside)):
             for one in replication.take(change):
                 if on_change is not None:

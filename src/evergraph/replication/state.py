@@ -191,3 +191,7 @@ class ReplicaState:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+            if self.is_new and self._folder is not None:  # nothing came of it
+                with suppress(OSError):
+                    (self._folder / ".lock").unlink()
+                    self._folder.rmdir()

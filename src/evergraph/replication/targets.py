@@ -189,7 +189,7 @@ def open_targets(
 
     Of several interests, each has a folder or a graph of its own, with its name.
     """
-    graphs = {name: _graph(graph, name, single=len(names) == 1) for name in names}
+    graphs = {name: graph_of(graph, name, single=len(names) == 1) or DEFAULT_GRAPH for name in names}
     if is_address(place):
         endpoint = Endpoint(place, update_url or place)
         return {name: EndpointTarget(endpoint, graphs[name], owned=name == names[0]) for name in names}
@@ -202,9 +202,10 @@ def open_targets(
     return {name: FolderTarget(folder / name if len(names) > 1 else folder) for name in names}
 
 
-def _graph(graph: str | None, name: str, *, single: bool) -> NamedNode | DefaultGraph:
+def graph_of(graph: str | None, name: str, *, single: bool) -> NamedNode | None:
+    """Return the graph of an interest; None is the default graph, which only a single one may have."""
     if graph is None and single:
-        return DEFAULT_GRAPH
+        return None
     text = graph or "urn:evergraph:replica:"
     with suppress(ValueError):
         return NamedNode(text if single else text + name)

@@ -43,7 +43,7 @@ from evergraph.sparql.algebra import (
 )
 from evergraph.sparql.parser import parse_query
 from evergraph.sparql.scope import children, expressions, free, mentioned, walk
-from evergraph.terms import DEFAULT_GRAPH, DefaultGraph, Variable
+from evergraph.terms import DEFAULT_GRAPH, DefaultGraph
 
 
 @dataclass(frozen=True, slots=True)
