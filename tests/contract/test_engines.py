@@ -92,7 +92,9 @@ def requests(texts: tuple[str, ...]) -> list[Request]:
 def test_same_changes(spark: SparkSession, tmp_path: Path, way: Way) -> None:
     queries = {name: parse_query(PREFIX + text) for name, text in QUERIES.items()}
     both = BothEngines(spark, tmp_path / "quads", queries, way)
-    for batch, texts in enumerate(HISTORY, 1):
+    # From scratch, before and after: there is no state that a longer history could spoil.
+    history = HISTORY[:2] if way is Way.DIRECT else HISTORY
+    for batch, texts in enumerate(history, 1):
         both.check(requests(texts), batch)
     if way is Way.DIRECT:
         both.check_initial()
