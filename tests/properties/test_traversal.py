@@ -74,7 +74,7 @@ def check_history(seed: int) -> None:
         total = expected
 
 
-@pytest.mark.parametrize("block", range(12))
+@pytest.mark.parametrize("block", range(8))
 def test_histories(block: int) -> None:
     for seed in range(block * BLOCK, (block + 1) * BLOCK):
         check_history(seed)
@@ -169,7 +169,7 @@ def test_webs(web: Web, seed: int) -> None:
             assert len(web.paths()) == len(set(web.paths())), "nothing is asked for twice"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("strategy", [Strategy.PATTERNS, Strategy.ALL])
 def test_what_is_fetched(web: Web, seed: int, strategy: Strategy) -> None:
     """Exactly the documents that the strategy reaches are fetched: the least fixpoint of its definition."""

@@ -5,9 +5,12 @@ a name that changes its address in between, or a redirect, leads nowhere else.
 """
 
 import asyncio
+import os
 import socket
+import ssl
 from collections.abc import AsyncIterator, Iterable
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import httpcore
@@ -54,12 +57,18 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
 
+@lru_cache(maxsize=4)
+def _trust(file: str | None, folder: str | None) -> ssl.SSLContext:
+    """Read whom to trust, from where httpx looks for it; this takes longer than many a traversal."""
+    return httpx.create_ssl_context()
+
+
 class GuardedTransport(httpx.AsyncBaseTransport):
     """The transport of a client whose connections are guarded. It knows no proxies: they would connect anywhere."""
 
     def __init__(self, guard: AddressGuard, *, connections: int) -> None:
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=httpx.create_ssl_context(),
+            ssl_context=_trust(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
             max_connections=connections,
             max_keepalive_connections=connections,
             keepalive_expiry=15,
