@@ -147,7 +147,7 @@ def visible(streams: Path) -> None:
     from evergraph.linking.definition import load_linkset
 
     report = Report("linkset_visible", ("stream", "changesets", "what", "total", "average", "most"))
-    place = Path("bench") / "results" / ".mints.toml"
+    place = Path("bench") / "results" / "mints.toml"
     place.write_text(definition(streams / "nomisma", streams / "pleiades"))
     try:
         found = load_linkset(place)

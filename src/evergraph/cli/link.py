@@ -11,6 +11,7 @@ from evergraph.cli.progress import progress
 from evergraph.cli.run import SparkMaster
 from evergraph.cli.watch import Engine, EngineOption
 from evergraph.linking.definition import load_linkset
+from evergraph.linking.foreign import convert as convert_file
 from evergraph.views.linksets import Run
 from evergraph.views.linksets import link as run_linkset
 from evergraph.views.linksets.explaining import explain_linkset, explain_pair, linkset_text, pair_text
@@ -31,6 +32,9 @@ def link(
     every: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=0.01, help="Go on, looking for changes at this pace.")
     ] = None,
+    convert: Annotated[
+        bool, typer.Option("--convert", help="Print a Silk-LSL or LIMES file as a definition, and run nothing.")
+    ] = False,
     spark_master: SparkMaster = None,
 ) -> None:
     """Materialise a linkset, or bring it up to date with its change sources.
@@ -47,7 +51,12 @@ def link(
     `evergraph link mints.toml --every 60`
 
     `evergraph link mints.toml --fresh --engine spark`
+
+    `evergraph link silk.xml --convert > mints.toml`
     """
+    if convert:
+        _print_converted(definition)
+        return
     with progress("runs made") as step_done:
 
         def tell(run: Run) -> None:
@@ -71,6 +80,15 @@ def link(
             spark_master=spark_master,
             report=tell,
         )
+
+
+def _print_converted(path: Path) -> None:
+    """Print the definition, and on standard error what could not be expressed: then the exit code is 1."""
+    converted = convert_file(path)
+    sys.stdout.write(converted.toml())
+    for problem in converted.problems:
+        typer.echo(f"evergraph: not expressed: {problem}", err=True)
+    raise typer.Exit(1 if converted.problems else 0)
 
 
 def explain_linkset_file(name: str, pair: tuple[str, str] | None, as_json: bool) -> None:
