@@ -1,0 +1,89 @@
+"""Reading changes as they come: half-written files wait, late files are noticed, damage is reported."""
+
+import gzip
+import os
+import time
+from pathlib import Path
+
+import pytest
+from tests.support.replica_files import changeset
+
+from evergraph.delta import Delta
+from evergraph.errors import DataError
+from evergraph.replication.reading import Reading
+from evergraph.replication.state import ReplicaState, digest
+from evergraph.terms import NamedNode, Quad
+
+QUAD = Quad(NamedNode("urn:s"), NamedNode("urn:p"), NamedNode("urn:o"))
+OTHER = Quad(NamedNode("urn:s"), NamedNode("urn:p"), NamedNode("urn:other"))
+
+
+def age(folder: Path, seconds: float = 100) -> None:
+    for path in folder.rglob("*.nt*"):
+        os.utime(path, (time.time() - seconds,) * 2)
+
+
+def test_following_waits_for_more_and_for_whole_files(tmp_path: Path) -> None:
+    changes = tmp_path / "changes"
+    changeset(changes, 1, [OTHER], [QUAD])
+    idle = 0
+
+    def nothing_left() -> None:
+        nonlocal idle
+        idle += 1
+        match idle:
+            case 1:  # a file that is still being written
+                (changes / "000002.added.nt.gz").write_bytes(gzip.compress(b"<urn:a> <urn:p> <urn:b> .\n")[:-5])
+            case 2:  # it is whole now, but its other half may be on its way
+                (changes / "000002.added.nt.gz").write_bytes(gzip.compress(b"<urn:a> <urn:p> <urn:b> .\n"))
+            case 3:
+                changeset(changes, 3, [OTHER], [QUAD])
+            case 4:
+                raise KeyboardInterrupt
+
+    reading = Reading(str(changes), follow=True, poll=0.001)
+    seen = []
+    with pytest.raises(KeyboardInterrupt):
+        for change in reading.changes(0, None, nothing_left):
+            seen.append((idle, change.sequence))  # noqa: PERF401 - it ends by an exception
+    assert seen == [(0, 1), (3, 2), (3, 3)]
+
+
+def test_a_lonely_half_counts_when_it_has_settled(tmp_path: Path) -> None:
+    changeset(tmp_path / "changes", 1, [], [QUAD])
+    reading = Reading(str(tmp_path / "changes"), follow=True)
+    assert list(reading._present(0, None)) == []
+    age(tmp_path)
+    assert len(list(reading._present(0, None))) == 1
+
+
+def test_a_source_that_lost_changes_is_an_error(tmp_path: Path) -> None:
+    changeset(tmp_path / "changes", 1, [], [QUAD])
+    reading = Reading(str(tmp_path / "changes"))
+    [change] = reading._present(0, None)
+    assert list(reading._present(1, change.where)) == []
+    with pytest.raises(DataError, match="fewer changes than have been taken in"):
+        list(reading._present(2, change.where))
+
+
+def test_the_state_is_compacted_and_knows_its_place(tmp_path: Path) -> None:
+    names = {"i": digest("text")}
+    state = ReplicaState(tmp_path / "state", names)
+    state.begin(frozenset())
+    state.filled()
+    state.advance(Delta(inserted=frozenset([QUAD])), "one")
+    state.close()
+    state = ReplicaState(tmp_path / "state", names)
+    assert (state.position, state.place, state.is_filled) == (1, "one", True)
+    assert list(state.base()) == []
+    assert list(state.changes()) == [Delta(inserted=frozenset([QUAD]))]
+    state.compact(frozenset([QUAD]))
+    state.close()
+    state = ReplicaState(tmp_path / "state", names)
+    assert (state.position, state.place) == (1, "one")
+    assert list(state.base()) == [QUAD]
+    assert list(state.changes()) == []
+    state.close()
+    assert sorted(path.name for path in (tmp_path / "state").iterdir() if path.name != ".lock") == [
+        *("base-1.nt", "log-1", "places", "state.json")
+    ]
