@@ -321,7 +321,7 @@ def test_in_front_of_an_endpoint(tmp_path: Path) -> None:
 
 def test_a_slow_query_keeps_no_writer_waiting(tmp_path: Path) -> None:
     with eg.open(tmp_path / "db", sync=False) as database:
-        database.update("INSERT DATA { " + " ".join(f"<urn:{n}> <urn:p> {n} ." for n in range(130)) + " }")
+        database.update("INSERT DATA { " + " ".join(f"<urn:{n}> <urn:p> {n} ." for n in range(160)) + " }")
         with broker(database) as served:
             slow = 'ASK { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i FILTER (CONCAT(STR(?c), STR(?f), STR(?i)) = "none") }'
             asked: list[float] = []
