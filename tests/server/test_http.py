@@ -338,3 +338,29 @@ def test_a_slow_query_keeps_no_writer_waiting(tmp_path: Path) -> None:
             answered = time.monotonic()
             thread.join()
             assert answered < asked[0]
+
+
+def test_streams_end_with_the_broker() -> None:
+    """Nobody waits for the next heartbeat."""
+    begin = 0.0
+    lines: list[list[str]] = [[], []]
+    threads = []
+    with broker(drain_seconds=30.0) as served:
+        begun = threading.Barrier(3)
+
+        def read(place: int, path: str) -> None:
+            headers = {"Accept": "text/event-stream"}
+            with http().stream("GET", served.url + path, headers=headers, timeout=60) as stream:
+                begun.wait(20)
+                lines[place] = list(stream.iter_lines())
+
+        for place, path in enumerate(("/changes", "/subscribe?query=ASK%7B%7D")):
+            threads.append(threading.Thread(target=read, args=(place, path)))
+            threads[-1].start()
+        begun.wait(20)
+        time.sleep(0.3)
+        begin = time.monotonic()
+    assert time.monotonic() - begin < 10
+    for thread in threads:
+        thread.join()
+    assert any("notification" in line for line in lines[1])

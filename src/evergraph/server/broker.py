@@ -81,6 +81,10 @@ class Broker:
             _, late = await asyncio.wait(flushes, timeout=self.settings.drain_seconds)
             for one in late:
                 one.cancel()
+        for event in self._news:
+            event.set()
+        for channel in self.channels:
+            channel.on_end()
         self._pool.shutdown(wait=False, cancel_futures=True)
         self.registry.close()
         self.database.close()

@@ -30,7 +30,12 @@ async def subscribe(broker: Broker, request: Request, user: str) -> Response:
     async def send(texts: Iterable[str]) -> None:
         await queue.put(list(texts))
 
+    def end() -> None:
+        if not queue.full():  # else it is read soon anyway
+            queue.put_nowait([])
+
     channel = Channel(send, broker.registry, broker.encoded, user)
+    channel.on_end = end
     broker.open(channel)
     try:
         one, preface = await _begin(broker, channel, request)

@@ -181,6 +181,8 @@ class Channel:
     ) -> None:
         self.user = user
         self.subscriptions: dict[str, Subscription] = {}
+        self.on_end: Callable[[], object] = lambda: None
+        """Is called when the broker ends."""
         self._send = send
         self._recorder = recorder
         self._encoded = encoded
