@@ -7,14 +7,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.rule import Rule
 
-from evergraph.demo import pipeline, replica, updates
+from evergraph.demo import broker, linkset, pipeline, replica, updates
 
 Chapter = Callable[[Console, Path], None]
 
 CHAPTERS: tuple[tuple[str, Chapter], ...] = (
     ("Exact changes, and a standing query that follows them", updates.show),
     ("A replica of what somebody is interested in", replica.show),
-    ("The same on Spark: a pipeline with four views", pipeline.show),
+    ("A linkset that stays right", linkset.show),
+    ("A broker, and a subscription", broker.show),
+    ("A pipeline with four views, on Spark", pipeline.show),
 )
 
 
