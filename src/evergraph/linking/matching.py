@@ -136,8 +136,7 @@ class Matcher:
         """Match everything with everything; plan the blocking anew."""
         self.plan()
         one, other = self.sizes()
-        # The index of the smaller side is the smaller one.
-        side = 0 if one >= other else 1
+        side = 0 if one >= other else 1  # the index of the smaller side is the smaller one
         return self._found(side, self._halves[side].entities)
 
     def partners(self, side: int, names: Collection[str]) -> Links:
@@ -148,7 +147,7 @@ class Matcher:
     def plan(self) -> None:
         """Choose the blocking by the resources that are there now; indexes are made when they are needed."""
         sides = [[prepared for _, prepared in half.entities.values()] for half in self._halves]
-        self.blocking = Planner(self.rule, sides[0], sides[1]).plan()
+        before, self.blocking = self.blocking, Planner(self.rule, sides[0], sides[1]).plan()
         self._planned = self.sizes()
         pairs = self._planned[0] * self._planned[1]
         if self.blocking is None and pairs > MANY_PAIRS:
@@ -158,8 +157,9 @@ class Matcher:
                 AllPairsWarning,
                 stacklevel=3,
             )
-        for half in self._halves:
-            half.index = None
+        if self.blocking != before:
+            for half in self._halves:
+                half.index = None
 
     def has_index(self, side: int) -> bool:
         """Tell whether one side is indexed already."""

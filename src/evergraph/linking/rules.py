@@ -139,6 +139,11 @@ class Rule:
         self._negative = _negates(root)
         self.value = self._compile(root)
         """What the tree says, given something that says what a comparison says."""
+        # Comparisons often differ in nothing but their measures: then texts are transformed once.
+        self._sides = (
+            _distinct(one.source for one in self.comparisons),
+            _distinct(one.target for one in self.comparisons),
+        )
         self._tied: set[Place] = set()
         _tied(root, False, self._tied)
 
@@ -147,14 +152,9 @@ class Rule:
 
     def prepare(self, texts: Texts, *, source: bool) -> Prepared:
         """Return what is compared of a resource."""
-        done: dict[Side, tuple[str, ...]] = {}  # comparisons often differ in nothing but their measures
-        prepared = []
-        for one in self.comparisons:
-            side = one.source if source else one.target
-            if side not in done:
-                done[side] = side.transformed(texts)
-            prepared.append(one.prepare(done[side]))
-        return tuple(prepared)
+        sides, places = self._sides[0 if source else 1]
+        done = [side.transformed(texts) for side in sides]
+        return tuple([one.prepare(done[place]) for one, place in zip(self.comparisons, places, strict=True)])
 
     def match(self, source: Entity, target: Entity) -> Score:
         """Return the score of two resources; None if they do not match."""
@@ -262,6 +262,13 @@ def _tied(node: Node, negative: bool, tied: set[Place]) -> set[Place]:
             tied |= used & places
         used |= places
     return used
+
+
+def _distinct(sides: Iterable[Side]) -> tuple[list[Side], list[int]]:
+    """Return each side once, and where each of them stands there."""
+    every = list(sides)
+    once = list(dict.fromkeys(every))
+    return once, [once.index(side) for side in every]
 
 
 def _leaves(node: Node) -> Iterator[Comparison]:

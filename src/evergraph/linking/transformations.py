@@ -109,6 +109,8 @@ WITH_ARGUMENT: dict[str, Callable[[Argument], Transformation]] = {
 
 def apply(transformations: tuple[Transformation, ...], text: str) -> tuple[str, ...]:
     """Return what a chain of transformations makes of a text: values in form C, each once, none of them empty."""
+    if not transformations:
+        return (nfc(text),) if text else ()
     values: Iterable[str] = (nfc(text),)
     for transformation in transformations:
         values = _flat(transformation, values)

@@ -128,14 +128,14 @@ class Linkset:
         after = [max(size, count) for size, count in zip(sizes, changed, strict=True)]
         incremental = 0.0
         for side in (0, 1):
-            if not changed[side]:
-                continue
-            incremental += changed[side] * rates.probe
-            if self.matcher.has_index(side):
-                incremental += 2 * changed[side] * rates.index
-            if not self.matcher.has_index(1 - side):
-                incremental += after[1 - side] * rates.index / 2  # later runs have the index, too
-        return incremental, min(after) * rates.index + max(after) * rates.probe
+            if changed[side]:
+                incremental += changed[side] * rates.probe
+                if not self.matcher.has_index(1 - side):
+                    incremental += after[1 - side] * rates.index / 2  # later runs have the index, too
+        smaller = 1 if after[0] >= after[1] else 0
+        build = 0.0 if self.matcher.has_index(smaller) else after[smaller] * rates.index
+        # What both ways have to do is left out: to prepare what changed, and to bring it into the indexes.
+        return incremental, build + max(after) * rates.probe
 
     def _before(self, mode: Mode, changed: "list[dict[str, Texts | None]]") -> Links:
         scores = self.candidates.scores

@@ -1,12 +1,21 @@
 """The view controller: a catalogue view that follows its dataset and remembers which resources changed, and when."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
+from typing import TypeAlias
 
 from evergraph.delta import Delta, Request
 from evergraph.engines.local.engine import LocalEngine
-from evergraph.linking.catalogue import Catalogue
+from evergraph.linking.catalogue import Catalogue, text
 from evergraph.linking.rules import Texts
 from evergraph.sparql.expressions import Environment, Row
+from evergraph.terms import NamedNode, term_text
+
+Value: TypeAlias = tuple[int, str, str]
+"""The number of a property, or `_TYPE`; the text of the value, and the value itself as N-Triples has it."""
+
+_TYPE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +43,8 @@ class CatalogueView:
         self.time = 0
         self._engine = LocalEngine()
         self._view = self._engine.register(catalogue.query, environment=environment)
-        self._triples: dict[str, set[Row]] = {}
+        self._numbers: dict[object, int] = {one: number for number, one in enumerate(catalogue.properties)}
+        self._triples: dict[str, set[Value]] = {}
         self._stamps: dict[str, int] = {}
 
     def exact(self, request: Request) -> Delta:
@@ -51,18 +61,18 @@ class CatalogueView:
             raise self._view.failed
         removed, added = set[str](), set[str]()
         for change in changes:
-            for row in change.removed:
-                name = str(row[0])
-                self._triples[name].discard(row)
+            for name, value in self._values(change.removed):
+                self._triples[name].discard(value)
                 if not self._triples[name]:
                     del self._triples[name]
                 removed.add(name)
-            for row in change.added:
-                name = str(row[0])
-                self._triples.setdefault(name, set()).add(row)
+            for name, value in self._values(change.added):
+                self._triples.setdefault(name, set()).add(value)
                 added.add(name)
         affected = Affected(frozenset(removed), frozenset(added))
-        self._stamps.update(dict.fromkeys(affected.all(), self.time))
+        for name in affected.all():
+            self._stamps.pop(name, None)  # the newest stand last
+            self._stamps[name] = self.time
         return affected
 
     def changed(self, after: int) -> dict[str, Texts | None]:
@@ -70,8 +80,8 @@ class CatalogueView:
 
         None stands for one that is not in the view any more.
         """
-        names = [name for name, time in self._stamps.items() if time > after]
-        return {name: self.texts(name) for name in names}
+        newest = takewhile(lambda item: item[1] > after, reversed(self._stamps.items()))
+        return {name: self.texts(name) for name, _ in newest}
 
     def forget(self, until: int) -> None:
         """Forget the stamps up to a time: nobody will ask for what changed before it."""
@@ -79,7 +89,25 @@ class CatalogueView:
 
     def texts(self, name: str) -> Texts | None:
         """Return the texts of a resource; None if it is not in the view."""
-        return self.catalogue.texts(self._triples.get(name, ())).get(name)
+        found: list[list[str]] = [[] for _ in self.catalogue.properties]
+        typed = False
+        for number, value, _ in self._triples.get(name, ()):
+            if number < 0:
+                typed = True
+            else:
+                found[number].append(value)
+        return (
+            tuple([tuple(several if len(several) < 2 else sorted(set(several))) for several in found])
+            if typed
+            else None
+        )
+
+    def _values(self, rows: Iterable[Row]) -> Iterator[tuple[str, Value]]:
+        """Return what triples of the view say, with the names of the resources. Blank nodes are left out."""
+        numbers = self._numbers
+        for subject, predicate, value in rows:
+            if isinstance(subject, NamedNode) and value is not None:
+                yield str(subject), (numbers.get(predicate, _TYPE), text(value), term_text(value))
 
     def resources(self) -> dict[str, Texts]:
         """Return all resources of the view."""
