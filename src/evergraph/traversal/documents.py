@@ -16,6 +16,7 @@ from pyoxigraph import RdfFormat
 from evergraph.errors import DataError
 from evergraph.rdfio import FORMATS, format_for_media_type, parse_quads, rdf_ending
 from evergraph.terms import BlankNode, DefaultGraph, Literal, NamedNode, Term, Triple
+from evergraph.traversal.depth import refuse_deep
 from evergraph.traversal.iris import F
 
 ACCEPT = ", ".join(
@@ -53,12 +54,12 @@ class Content:
 def read_document(body: bytes, content_type: str, url: str) -> Content:
     """Read a document that came from an address. Raises `DataError` and `SyntaxProblem`."""
     syntax = document_format(content_type, url)
+    text = _utf8(body, content_type, syntax)
+    refuse_deep(text, syntax, url)
     names = _Names(url)
     triples: set[Triple] = set()
     forged = elsewhere = 0
-    for quad in parse_quads(
-        _utf8(body, content_type, syntax), syntax, where=url, base_iri=url, rename_blank_nodes=False
-    ):
+    for quad in parse_quads(text, syntax, where=url, base_iri=url, rename_blank_nodes=False):
         if not isinstance(quad.graph_name, DefaultGraph):
             elsewhere += 1
         elif quad.predicate == F:

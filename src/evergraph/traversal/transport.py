@@ -8,7 +8,7 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
@@ -118,7 +118,7 @@ class _Body(httpx.AsyncByteStream):
 
 
 @contextmanager
-def _translated() -> Any:
+def _translated() -> Iterator[None]:
     try:
         yield
     except RefusedAddress:

@@ -6,7 +6,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 
 from evergraph.traversal.archive import Archive
-from evergraph.traversal.fetching import Document, Fetcher, Problem, Traffic
+from evergraph.traversal.client import Traffic
+from evergraph.traversal.fetching import Document, Fetcher, Problem
 from evergraph.traversal.options import Limits, Manners
 
 
