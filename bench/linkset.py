@@ -7,6 +7,7 @@ the SPARQL part, which is the same for both ways; "choice" is what the linkset w
 """
 
 import gc
+import os
 import statistics
 import time
 from collections.abc import Iterable
@@ -167,9 +168,32 @@ def visible(streams: Path) -> None:
     report.show()
 
 
+def on_spark(size: int) -> None:
+    """Measure a full run of the name-only rule on Spark, with as many resources on each side; wall-clock seconds."""
+    from evergraph.engines.spark.session import open_session, stop_session
+    from evergraph.linking.spark import matched, table
+
+    report = Report("linkset_spark", ("resources of each side", "seconds", "links"), packages=("evergraph", "pyspark"))
+    spark = open_session()
+    try:
+        sides = [
+            {f"<{iri}>": ((text,), (born,)) for iri, (text, born) in side.items()} for side in persons((size, size))
+        ]
+        probing, indexed = (table(spark, side) for side in sides)
+        begin = time.perf_counter()
+        count = matched(probing, indexed, rules()["name"], ((0,),)).count()
+        report.add(size, time.perf_counter() - begin, count)
+    finally:
+        stop_session(spark)
+    report.show()
+
+
 def main() -> None:
-    """Run the benchmark; with ``EVERGRAPH_STREAMS`` in the environment also over two real streams."""
-    import os
+    """Run the benchmark.
+
+    With ``EVERGRAPH_STREAMS`` in the environment also over the real streams in that folder; with
+    ``EVERGRAPH_LINKSET_SPARK`` also on Spark, with so many resources on each side.
+    """
 
     columns = ("rule", "sides", "changed", "share", "view ms", "full ms", "incremental ms", "choice", "links")
     report = Report("linkset", columns, packages=("evergraph", "rapidfuzz"))
@@ -179,3 +203,5 @@ def main() -> None:
     report.show()
     if streams := os.environ.get("EVERGRAPH_STREAMS"):
         visible(Path(streams))
+    if size := os.environ.get("EVERGRAPH_LINKSET_SPARK"):
+        on_spark(int(size))

@@ -1,11 +1,13 @@
 """Random histories of two datasets, and the linkset between them from scratch."""
 
+from collections.abc import Callable
 from random import Random
 
 from tests.support.random_rules import random_rule, random_text
 
 from evergraph.delta import Delta, Request
 from evergraph.linking.catalogue import Catalogue, catalogue
+from evergraph.linking.matching import Matcher
 from evergraph.linking.oracle import Links, all_pairs
 from evergraph.linking.rules import Rule
 from evergraph.sparql.dataset import Dataset
@@ -74,7 +76,7 @@ def selected(scores: Links, accept: float, one_to_one: bool) -> Links:
     return chosen
 
 
-def check_link_history(seed: int) -> None:
+def check_link_history(seed: int, matcher: Callable[[Rule], Matcher] = Matcher) -> None:
     """After every run, links are those from scratch, and the sum of the runs is the links."""
     random = Random(seed)
     rule, measures = random_rule(random)
@@ -84,7 +86,14 @@ def check_link_history(seed: int) -> None:
     )
     states: tuple[set[Quad], set[Quad]] = (set(), set())
     accept, one_to_one = random.choice([0.0, 0.0, 0.6]), random.random() < 0.3
-    linkset = Linkset(rule, CatalogueView(views[0]), CatalogueView(views[1]), accept=accept, one_to_one=one_to_one)
+    linkset = Linkset(
+        rule,
+        CatalogueView(views[0]),
+        CatalogueView(views[1]),
+        accept=accept,
+        one_to_one=one_to_one,
+        matcher=matcher(rule),
+    )
     total: set[tuple[str, str]] = set()
     for side in (0, 1):
         states[side].update(random_quad(random, "st"[side], measures) for _ in range(25))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyspark import cloudpickle
+from tests.support.link_histories import check_link_history
 from tests.support.random_rules import random_rule, random_side
 
 from evergraph.linking import spark as on_spark
@@ -56,6 +57,12 @@ def test_every_measure(spark: "SparkSession", name: str) -> None:
         for number, side in enumerate(sides):
             matcher.replace(number, side)
         assert matcher.full() == all_pairs(rule, *sides)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3))
+def test_histories(spark: "SparkSession", seed: int) -> None:
+    check_link_history(seed, lambda rule: SparkMatcher(rule, spark))
 
 
 def test_a_key_that_all_have_is_spread(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> None:
