@@ -112,13 +112,16 @@ class Frontier:
             entry = heapq.heappop(self._heap)
             visit = self.visits[entry[3]]
             if visit.state is not State.QUEUED or entry[:2] != (visit.rank, visit.depth):
-                continue  # a better entry stands for it, or it is done
+                self._unpark(visit.host)  # a better entry stands for it, or it is done
+                continue
             if self.asked >= self._limits.documents:
                 self.skip(visit, "LIMIT", f"the limit of {self._limits.documents:,} documents")
+                self._unpark(visit.host)
                 continue
             host = visit.host
             if self._asked.get(host, 0) >= self._limits.per_host:
                 self.skip(visit, "LIMIT", f"the limit of {self._limits.per_host:,} documents of one host")
+                self._unpark(host)
                 continue
             if self._busy.get(host, 0) >= self._window:
                 heapq.heappush(self._parked.setdefault(host, []), entry)
@@ -136,10 +139,8 @@ class Frontier:
         visit.settle(outcome)
         self._counted(before, visit.state)
         if before is State.UNDER_WAY:
-            host = visit.host
-            self._busy[host] -= 1
-            if parked := self._parked.get(host):
-                heapq.heappush(self._heap, heapq.heappop(parked))
+            self._busy[visit.host] -= 1
+            self._unpark(visit.host)
 
     def skip(self, visit: Visit, problem: str, reason: str) -> None:
         """Leave an address out."""
@@ -160,6 +161,11 @@ class Frontier:
     def open(self) -> Iterator[Visit]:
         """Iterate over what is not done."""
         return (visit for visit in self.visits.values() if visit.state in (State.QUEUED, State.UNDER_WAY))
+
+    def _unpark(self, host: str) -> None:
+        """Let the next address of a host that was full come. Whatever leaves the heap without being asked does this."""
+        if parked := self._parked.get(host):
+            heapq.heappush(self._heap, heapq.heappop(parked))
 
     def _improve(self, visit: Visit, rank: int, depth: int) -> None:
         if visit.state is State.QUEUED or visit.problem == "DEPTH":
