@@ -10,7 +10,8 @@ F = NamedNode("urn:evergraph:f")
 """The reserved predicate f: ``?resource f ?document`` says which document a dereferenced IRI led to."""
 
 _PART = "[A-Za-z0-9_~-][A-Za-z0-9._~-]*"
-_PLAIN = re.compile(rf"(https?://[a-z0-9.-]+(?::(?!80/|443/)[1-9][0-9]{{1,3}})?/(?:{_PART}/)*(?:{_PART})?)(?:#.*)?")
+_PORT = ":(?!80/|443/)(?:[1-9][0-9]{1,3}|[1-5][0-9]{4})"
+_PLAIN = re.compile(rf"(https?://[a-z0-9.-]+(?:{_PORT})?/(?:{_PART}/)*(?:{_PART})?)(?:#.*)?")
 """Most IRIs, whose address is themselves without fragment; to take the others apart costs ten times as much."""
 _ORIGIN = re.compile(r"https?://[^/?]*")
 

@@ -61,7 +61,13 @@ def test_the_short_way_to_an_address_is_right() -> None:
     random = Random(1)
     for _ in range(3_000):
         rest = "".join(random.choice("ab.~_-/:#?%A0") for _ in range(random.randrange(12)))
-        iri = random.choice(("http://a.example", "https://b.example:8080", "http://c.example:80")) + "/" + rest
+        iri = (
+            random.choice(
+                ("http://a.example", "https://b.example:8080", "http://c.example:80", "http://d.example:45678")
+            )
+            + "/"
+            + rest
+        )
         try:
             url = httpx.URL(iri)
         except httpx.InvalidURL:
