@@ -14,6 +14,7 @@ from evergraph.linking.definition import Definition, load_linkset
 from evergraph.linking.oracle import match
 from evergraph.ports import SourceChange
 from evergraph.sources import open_source
+from evergraph.terms import Quad
 from evergraph.views.linksets import CatalogueView, Linkset
 from evergraph.views.linksets.outputs import Quality, quality
 
@@ -53,16 +54,19 @@ class Gold:
 def follow(of: Definition, sources: list[list[SourceChange]], points: int) -> tuple[Linkset, Gold, list[Quality]]:
     """Follow both streams, and compare with a run from scratch, and some of all pairs, at every point."""
     maintained, gold, found = linkset(of), Gold(), []
+    states: tuple[set[Quad], set[Quad]] = (set(), set())
     for parts in in_step(sources, points):
-        for view, part in zip(maintained.views, parts, strict=True):
+        for view, state, part in zip(maintained.views, states, parts, strict=True):
             for change in part:
+                state -= change.request.removed
+                state |= change.request.added
                 view.take(view.exact(change.request))
                 gold.take(change.request)
         maintained.maintain()
         scratch = linkset(of)
-        for old, new in zip(maintained.views, scratch.views, strict=True):
-            new._triples = old._triples
-            new._stamps = dict.fromkeys(old._triples, 1)
+        for old, new, state in zip(maintained.views, scratch.views, states, strict=True):
+            new.take(new.exact(Request(added=frozenset(state))))
+            assert new.resources() == old.resources()
         scratch.maintain()
         assert maintained.candidates.scores == scratch.candidates.scores
         assert maintained.links == scratch.links
