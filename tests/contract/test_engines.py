@@ -92,7 +92,7 @@ def requests(texts: tuple[str, ...]) -> list[Request]:
 def test_same_changes(spark: SparkSession, tmp_path: Path, way: Way) -> None:
     queries = {name: parse_query(PREFIX + text) for name, text in QUERIES.items()}
     both = BothEngines(spark, tmp_path / "quads", queries, way)
-    history = HISTORY
+    history: tuple[tuple[str, ...], ...] = HISTORY
     if way is Way.INCREMENTAL:
         history = (*HISTORY[:2], HISTORY[2] + HISTORY[3])
     if way is Way.DIRECT:  # there is no state that a longer history could spoil
