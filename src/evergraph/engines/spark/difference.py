@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -73,7 +74,7 @@ def write_difference(
         work = Path(stack.enter_context(place)).absolute()
         try:
             parts = _compared(spark, list(old), list(new), work)
-        except PySparkException as error:
+        except (PySparkException, Py4JError) as error:  # which of them depends on how Spark ran the plan
             raise data_problem(error) or DifferenceFailed(
                 f"Spark could not compare the versions: {reason_of(error)}",
                 hint="nothing was written; free space or memory, then repeat",

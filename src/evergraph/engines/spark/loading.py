@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -81,7 +80,7 @@ def collect_rejected(notes: Path, target: Path) -> int:
     return rejected
 
 
-def data_problem(error: PySparkException) -> EvergraphError | None:
+def data_problem(error: BaseException) -> EvergraphError | None:
     """Find the problem with the data behind an error of Spark, if that is what it was."""
     found = re.search(_MESSAGE + r"(\{.*\})", str(error))
     if not found:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -132,7 +133,7 @@ def _write(frame: DataFrame, folder: Path) -> None:
     writer = frame.write.option("compression", "zstd").option("parquet.block.size", _ROW_GROUP_BYTES)
     try:
         writer.parquet(folder.as_uri())
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         problem = data_problem(error)
         if problem:
