@@ -25,6 +25,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.noise import without_noise
+
 TIMEOUT = 300
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w+-]*)(?P<info>[^`]*)$")
 _MARK = "\x1e"  # separates the outputs of the commands of a block
@@ -169,7 +171,7 @@ def _bash(script: str, folder: Path) -> str:
         finally:
             _end(shell)
         output.seek(0)
-        return output.read()
+        return without_noise(output.read())
 
 
 def _end(shell: subprocess.Popen[bytes]) -> None:
