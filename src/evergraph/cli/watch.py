@@ -63,6 +63,10 @@ def watch(
     """
     if query == "-" and str(changes) == "-":
         raise UsageError("standard input cannot be both the query and the changes", hint="put the query into a file")
+    if engine is Engine.SPARK and (limit is not None or decisions):
+        raise UsageError(
+            "--limit and --decisions are for the local engine", hint="leave them out, or leave --engine spark out"
+        )
     parsed = load_query(query)
     source = open_source(changes)
     if engine is Engine.SPARK:

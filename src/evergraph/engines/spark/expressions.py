@@ -12,23 +12,21 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
+from evergraph.engines.local.expressions import used_columns
 from evergraph.engines.spark.rows import term_of
 from evergraph.plan.nodes import Variables
 from evergraph.sparql.algebra import (
     TRUE,
     And,
     Bound,
-    Call,
     Compare,
     Comparison,
     Exists,
     Expression,
-    Function,
     Not,
     Or,
 )
 from evergraph.sparql.expressions import Compiler, Environment, Evaluator, Layout
-from evergraph.sparql.scope import free, walk
 from evergraph.terms import BlankNode, Literal, NamedNode, Term, Triple, Variable, term_text
 
 Columns = Mapping[Variable, Column]
@@ -73,14 +71,6 @@ class Expressions:
 def evaluator(expression: Expression, columns: Variables, environment: Environment) -> Evaluator:
     """Return the function from rows of terms to the value of an expression."""
     return Compiler(Layout(columns), environment, _no_exists).term(expression)
-
-
-def used_columns(expression: Expression, columns: Variables, computed: frozenset[Variable]) -> Variables:
-    """Return the columns on which a value depends; BNODE(label) depends on all that make a solution."""
-    names = free(expression)
-    if any(isinstance(part, Call) and part.function is Function.BNODE for part in walk(expression)):
-        return tuple(column for column in columns if column not in computed or column in names)
-    return tuple(column for column in columns if column in names)
 
 
 def _is_native(expression: Expression) -> bool:
