@@ -17,8 +17,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+import pyspark_evergraph
 from evergraph.engines.spark import dumps
-from evergraph.engines.spark.daemon import silence
 from evergraph.engines.spark.lines import parse_lines
 from evergraph.engines.spark.rows import QUAD, WEIGHT, row_of
 from evergraph.errors import SyntaxProblem
@@ -26,7 +26,7 @@ from evergraph.sources.feeds import ALL, Feed, Limit, Offset, Piece, Settings, o
 from evergraph.sources.feeds.files import FilePiece
 from evergraph.terms import Quad
 
-silence()  # here, because importing this module is all that some processes of Spark do with it
+assert pyspark_evergraph  # for what importing it does: some processes of Spark import this module and nothing else
 
 FORMAT = "evergraph"
 SEQUENCE = "sequence"
