@@ -14,7 +14,7 @@ from evergraph.sparql.expressions import Row
 from evergraph.sparql.parser import parse_query
 from evergraph.terms import NamedNode, Quad, Triple, Variable
 from evergraph.traversal import F, Manners, Strategy, traverse
-from evergraph.traversal.dataset import LinkedDataset, Retrieved
+from evergraph.traversal.dataset import LinkedDataset, Lost, Retrieved
 from evergraph.traversal.documents import read_document
 from evergraph.traversal.oracle import answer, dataset
 
@@ -37,7 +37,7 @@ def random_triples(source: RandomQueries, url: str) -> frozenset[Triple]:
 
 
 def check_history(seed: int) -> None:
-    """Take in documents of a random web, one or many at a time: new ones, changed ones, other redirects."""
+    """Take in documents of a random web, one or many at a time: new ones, changed ones, other redirects, losses."""
     random = Random(seed)
     source = RandomQueries(random)
     text = with_f(random, source.query())
@@ -48,7 +48,7 @@ def check_history(seed: int) -> None:
     f: dict[NamedNode, NamedNode] = {}
     total: Bag[Row] = view.result()
     for step in range(8):
-        batch: list[Retrieved] = []
+        batch: list[Retrieved | Lost] = []
         for _ in range(random.choice((1, 1, 1, 3))):
             resource = NamedNode(BASE + random.choice(NAMES))
             document = resource if random.random() < 0.6 else NamedNode(BASE + random.choice(NAMES))
@@ -60,6 +60,9 @@ def check_history(seed: int) -> None:
             resource = NamedNode(f"{BASE}x{step}")
             f[resource] = known
             batch.append(Retrieved(resource, known, None))
+        if random.random() < 0.3:
+            gone = random.choice(sorted(f, key=str))
+            batch.append(Lost(gone, f.pop(gone)))
         before = frozenset(linked.quads())
         delta = linked.take(batch)
         after = dataset(documents, f)

@@ -112,6 +112,12 @@ class Archive:
             self._volatile.pop(answer.url, None)
             self._database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)", row)
 
+    def drop(self, url: str) -> None:
+        """Forget what is kept for an address, because nothing is there any more."""
+        with self._guarded():
+            self._volatile.pop(url, None)
+            self._database.execute("DELETE FROM answers WHERE url = ?", (url,))
+
     def begin(self, run: str, now: float) -> tuple[float, int, list[Visited]]:
         """Start a run, or go on with one that did not end: when it started, its sequence, and its visits in order."""
         with self._guarded():

@@ -22,10 +22,11 @@ _TRY_AGAIN = frozenset((429, 503))
 class Fault(Exception):
     """Ends the fetching of one address."""
 
-    def __init__(self, kind: str, reason: str, *, passing: bool = False) -> None:
+    def __init__(self, kind: str, reason: str, *, passing: bool = False, gone: str | None = None) -> None:
         super().__init__(reason)
         self.kind = kind
         self.passing = passing
+        self.gone = gone
 
 
 @dataclass(slots=True)

@@ -23,14 +23,22 @@ class Retrieved:
     triples: frozenset[Triple] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A resource leads to no document any more; what it led to is named."""
+
+    resource: NamedNode
+    document: NamedNode
+
+
 class LinkedDataset:
     """What has been discovered so far. Holds the documents f(u) of all u that were dereferenced, and no others."""
 
     def __init__(self) -> None:
         self._documents: dict[NamedNode, frozenset[Triple]] = {}
         self._f: dict[NamedNode, NamedNode] = {}
-        self._resources: dict[NamedNode, int] = {}
-        """How many resources a document describes; without any, it is forgotten."""
+        self._resources: dict[NamedNode, dict[NamedNode, None]] = {}
+        """The resources that lead to a document; without any, it is forgotten."""
         self._said: dict[Triple, int] = {}
         """How many documents say a triple; the default graph has it once."""
 
@@ -44,11 +52,18 @@ class LinkedDataset:
         """The document of each dereferenced resource."""
         return MappingProxyType(self._f)
 
-    def take(self, batch: Iterable[Retrieved]) -> Delta:
-        """Take in documents, in order; return the exact change of the whole dataset."""
+    def resources(self, document: NamedNode) -> tuple[NamedNode, ...]:
+        """Return the resources that lead to a document."""
+        return tuple(self._resources.get(document, ()))
+
+    def take(self, batch: Iterable[Retrieved | Lost]) -> Delta:
+        """Take in documents, and losses of them, in order; return the exact change of the whole dataset."""
         change: Bag[Quad] = Bag()
         for one in batch:
-            self._take(one, change)
+            if isinstance(one, Lost):
+                self._leave(one.resource, change)
+            else:
+                self._take(one, change)
         return Delta(
             inserted=frozenset(quad for quad, weight in change.items() if weight > 0),
             deleted=frozenset(quad for quad, weight in change.items() if weight < 0),
@@ -72,15 +87,21 @@ class LinkedDataset:
             self._replace(after, one.triples, change)
         if before == after:
             return
+        self._leave(one.resource, change)
         self._f[one.resource] = after
-        self._resources[after] = self._resources.get(after, 0) + 1
+        self._resources.setdefault(after, {})[one.resource] = None
         change.add(Quad(one.resource, F, after, DEFAULT_GRAPH))
-        if before is not None:
-            change.add(Quad(one.resource, F, before, DEFAULT_GRAPH), -1)
-            self._resources[before] -= 1
-            if not self._resources[before]:
-                self._replace(before, frozenset(), change)
-                del self._resources[before], self._documents[before]
+
+    def _leave(self, resource: NamedNode, change: Bag[Quad]) -> None:
+        """Let a resource lead nowhere; a document that nothing leads to is forgotten."""
+        before = self._f.pop(resource, None)
+        if before is None:
+            return
+        change.add(Quad(resource, F, before, DEFAULT_GRAPH), -1)
+        del self._resources[before][resource]
+        if not self._resources[before]:
+            self._replace(before, frozenset(), change)
+            del self._resources[before], self._documents[before]
 
     def _replace(self, document: NamedNode, triples: frozenset[Triple], change: Bag[Quad]) -> None:
         before = self._documents.get(document, frozenset())

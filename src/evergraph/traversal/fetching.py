@@ -15,6 +15,7 @@ from evergraph.traversal.options import Limits, Manners
 from evergraph.traversal.robots import EVERYTHING, Robots, parse_robots
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_GONE = frozenset((404, 410))
 _RULES_GOOD, _RULES_FAILED = 86_400.0, 60.0
 """Seconds until a host is asked for its robots.txt again, after an answer and after none."""
 _PLAIN = {"Accept": "text/plain, */*;q=0.1"}
@@ -47,6 +48,8 @@ class Problem:
     reason: str
     passing: bool
     seconds: float = 0.0
+    gone: str | None = None
+    """The address, of those that were asked on the way, of which the server says that nothing is there."""
 
 
 @dataclass(slots=True)
@@ -75,7 +78,7 @@ class Fetcher:
         try:
             found = await self._follow(url, since)
         except Fault as fault:
-            return Problem(url, fault.kind, str(fault), fault.passing, time.monotonic() - begin)
+            return Problem(url, fault.kind, str(fault), fault.passing, time.monotonic() - begin, fault.gone)
         return replace(found, seconds=time.monotonic() - begin)
 
     async def close(self) -> None:
@@ -150,7 +153,10 @@ class Fetcher:
             self._archive.keep(answer)
             return _Exchange(answer, cached=False)
         passing = answer.status >= 500 or answer.status in (408, 425, 429)
-        raise Fault("HTTP_STATUS", f"the server answers {answer.status}", passing=passing)
+        gone = url if answer.status in _GONE else None
+        if gone is not None:
+            self._archive.drop(url)
+        raise Fault("HTTP_STATUS", f"the server answers {answer.status}", passing=passing, gone=gone)
 
     async def _rules(self, place: str) -> Robots:
         if not self._manners.robots:

@@ -50,7 +50,7 @@ class Visit:
     failures: int = 0
 
     def settle(self, outcome: Document | Problem) -> None:
-        """Note what became of it. A failure leaves what is known of the document."""
+        """Note what became of it. A failure leaves what is known of the document; `lose` forgets it."""
         self.seconds = outcome.seconds
         if isinstance(outcome, Problem):
             self.state, self.problem, self.reason = State.FAILED, outcome.kind, outcome.reason
@@ -60,6 +60,12 @@ class Visit:
         self.document, self.via, self.media_type = outcome.document, outcome.via, outcome.media_type
         self.triples, self.size, self.cached = len(outcome.content.triples), outcome.size, outcome.cached
         self.forged, self.elsewhere = outcome.content.forged, outcome.content.elsewhere
+
+    def lose(self) -> None:
+        """Forget the document: it is gone."""
+        self.document, self.via, self.media_type = None, (), ""
+        self.triples = self.size = self.forged = self.elsewhere = 0
+        self.cached = False
 
 
 class Frontier:
@@ -102,9 +108,20 @@ class Frontier:
         visit.iris.append(iri)
         return visit
 
+    def of(self, iri: NamedNode) -> Visit:
+        """Return the visit of a known IRI."""
+        return self.visits[self._of[iri]]
+
+    def lose(self, visit: Visit, reason: str) -> None:
+        """Note that the document of an address is gone, whoever found out."""
+        visit.lose()
+        if visit.state is State.FETCHED:
+            visit.problem, visit.reason = "GONE", reason
+            self.move(visit, State.FAILED)
+
     def depth(self, iri: NamedNode) -> int:
         """Tell how many links away a known IRI is."""
-        return self.visits[self._of[iri]].depth
+        return self.of(iri).depth
 
     def next(self) -> Visit | None:
         """Take the best address whose host has room; None if there is none now."""

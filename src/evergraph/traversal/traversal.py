@@ -15,7 +15,7 @@ from evergraph.sparql.algebra import Query
 from evergraph.sparql.expressions import Row
 from evergraph.terms import NamedNode
 from evergraph.traversal.archive import Archive, Visited
-from evergraph.traversal.dataset import LinkedDataset, Retrieved
+from evergraph.traversal.dataset import LinkedDataset, Lost, Retrieved
 from evergraph.traversal.documents import read_document
 from evergraph.traversal.fetching import Document, Problem
 from evergraph.traversal.frontier import Frontier, State, Visit
@@ -88,6 +88,8 @@ class Traversal:
         self._going = Event()
         self._going.set()
         self._stopped = ""
+        self._hopeful = self._arrived = False
+        """Whether asking again may help: there is a document, or a failure that may pass; and whether there was one."""
         self._begin = time.monotonic()
         self.sequence = 0
         """How many changes of the dataset there were."""
@@ -151,7 +153,7 @@ class Traversal:
         try:
             while not self._is_over():
                 self._fill(worker, since)
-                if not self._in_flight and not self._due:
+                if not self._in_flight and not (self._due and self._hopeful):
                     break
                 step = self._take(worker)
                 self.bytes, self.requests = worker.traffic.bytes, worker.traffic.requests
@@ -167,7 +169,7 @@ class Traversal:
     def _start(self) -> float:
         """Put in what is to be asked first, or take up what an earlier run has left."""
         since, sequence, visited = self._archive.begin(self._run, time.time())
-        known: list[Retrieved] = []
+        known: list[Retrieved | Lost] = []
         for one in visited:
             iri = NamedNode(one.iri)
             visit = self._frontier.add(iri, one.rank, one.depth, one.found_in)
@@ -197,6 +199,7 @@ class Traversal:
             visit, Document(visit.url, document, content, (), media_type, len(answer.body), True, None, 0.0)
         )
         self._frontier.asked += 1
+        self._hopeful = self._arrived = True
         self._later(visit, None)
         return [Retrieved(iri, NamedNode(document), content.triples)]
 
@@ -219,10 +222,10 @@ class Traversal:
             outcomes.append(outcome)
             full = len(outcomes) >= min(self._batch, self._in_flight)
             outcome = None if full else worker.take(max(0.0, until - time.monotonic()))
-        batch: list[Retrieved] = []
+        batch: list[Retrieved | Lost] = []
         for outcome in outcomes:
             self._in_flight -= 1
-            batch += self._settled(outcome)
+            batch += self._settled(outcome) if isinstance(outcome, Document) else self._failed(outcome, batch)
         documents = tuple(dict.fromkeys(one.document.value for one in batch))
         before = self.sequence
         change = self._apply(batch, documents[0] if len(documents) == 1 else None)
@@ -232,22 +235,38 @@ class Traversal:
             return None
         return TraversalStep(self.sequence, change.positive(), change.negative(), documents)
 
-    def _settled(self, outcome: Document | Problem) -> list[Retrieved]:
+    def _settled(self, outcome: Document) -> list[Retrieved]:
         visit = self._frontier.visits[outcome.url]
         self._frontier.settle(visit, outcome)
-        if isinstance(outcome, Problem):
-            if outcome.kind == "LIMIT":
-                self._stopped = "BYTES"
-            self._remember(visit, problem=outcome.reason)
-            if self._follow and outcome.passing:
-                self._later(visit, None)
-            return []
+        self._hopeful = self._arrived = True
         self._remember(visit)
         self._later(visit, outcome.fresh_until)
         document = NamedNode(outcome.document)
         return [Retrieved(iri, document, outcome.content.triples) for iri in visit.iris]
 
-    def _apply(self, batch: list[Retrieved], source: str | None) -> Bag[Row]:
+    def _failed(self, outcome: Problem, batch: list[Retrieved | Lost]) -> list[Lost]:
+        """Note a failure. It deletes nothing, unless the server says that nothing is there any more."""
+        visit = self._frontier.visits[outcome.url]
+        self._frontier.settle(visit, outcome)
+        self._hopeful |= outcome.passing
+        if outcome.kind == "LIMIT":
+            self._stopped = "BYTES"
+        self._remember(visit, problem=outcome.reason)
+        self._later(visit, None)
+        if outcome.gone is None or visit.document is None:
+            return []
+        document = NamedNode(visit.document)
+        lost = dict.fromkeys(visit.iris)
+        if outcome.gone == visit.document:  # and so for all that lead to it, those of this batch too
+            lost |= dict.fromkeys(self.dataset.resources(document))
+            lost |= dict.fromkeys(one.resource for one in batch if one.document == document)
+        for iri in lost:
+            if (other := self._frontier.of(iri)).document == document.value:
+                self._frontier.lose(other, outcome.reason)
+                self._remember(other, problem=outcome.reason)
+        return [Lost(iri, document) for iri in lost]
+
+    def _apply(self, batch: list[Retrieved | Lost], source: str | None) -> Bag[Row]:
         """Take documents in; return what they do to the result. Links to known documents count at once."""
         total: Bag[Row] = Bag()
         changed = False
@@ -318,7 +337,7 @@ class Traversal:
             case _:
                 self._archive.end(self._run)
         seeds = [self._frontier.visits[url] for iri in self.seeds if (url := document_url(iri.value)) is not None]
-        if seeds and not any(visit.document for visit in self._frontier.visits.values()):
+        if seeds and not self._arrived:
             reasons = "\n".join(f"  {visit.url}: {visit.reason}" for visit in seeds[:5])
             hint = "check the IRIs, or start from others with --seed"
             if any(visit.problem == "REFUSED_ADDRESS" for visit in seeds):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.support.web import Asked, Reply, Web, serve_web
 
-from evergraph.errors import StoreError
+from evergraph.errors import StoreError, TraversalFailed
 from evergraph.traversal import Limits, State, Traversal, traverse
 from evergraph.traversal.archive import FILE, Answer, Archive
 from evergraph.traversal.oracle import answer
@@ -213,3 +213,100 @@ def test_following_a_redirect_that_turns(web: Web) -> None:
                 traversal.stop()
         assert values(traversal) == ["new"]
         assert [document.value for document in traversal.dataset.documents] == [web.iri("new")]
+
+
+TURTLE = {"Content-Type": "text/turtle", "Cache-Control": "max-age=0"}
+
+
+def scripted(web: Web, name: str, *replies: Reply | str) -> None:
+    """Answer one thing after the other; the last one stays."""
+    rest = list(replies)
+
+    def handler(asked: Asked) -> Reply:
+        reply = rest.pop(0) if len(rest) > 1 else rest[0]
+        if isinstance(reply, str):
+            return Reply(f"@prefix : <{web.base}> .\n{reply}".encode(), headers=TURTLE)
+        return reply
+
+    web.routes["/" + name] = handler
+
+
+def courses(web: Web, *wanted: list[str], **options: Any) -> tuple[Traversal, list[list[str]]]:
+    """Follow until the values were the wanted ones, one after the other; return what they were, step by step."""
+    seen: list[list[str]] = []
+    rest = list(wanted)
+    with start(web, follow=True, refresh=0.1, limits=Limits(seconds=10), **options) as traversal:
+        for _ in traversal:
+            assert traversal.result() == answer(traversal.query, traversal.dataset.documents, traversal.dataset.f)
+            seen.append(values(traversal))
+            if rest and seen[-1] == rest[0]:
+                del rest[0]
+            if not rest:
+                traversal.stop()
+    assert not rest, seen
+    return traversal, seen
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_a_document_that_is_gone_is_a_deletion(web: Web, status: int) -> None:
+    """Its quads go, its links do not; another document that says the same still does; it may come back."""
+    web.turtle("start", ':start :next :a, :b ; :value "start" . :a :value "both" .', headers=TURTLE)
+    scripted(web, "a", ':a :value "a", "both" .', Reply(status=status), ':a :value "new" .')
+    web.turtle("b", ':b :value "b" .', headers={"Cache-Control": "max-age=600"})
+    states = (["a", "b", "both", "start"], ["b", "both", "start"], ["b", "both", "new", "start"])
+    traversal, _ = courses(web, *states)
+    assert traversal.counts()["failed"] == 0
+
+
+def test_a_failure_that_may_pass_deletes_nothing(web: Web) -> None:
+    """Whatever is not 'nothing is there': the content stays, and the address is asked again."""
+    html = Reply(b"<html>", headers={"Content-Type": "text/html"})
+    broken = Reply(b"nonsense", headers=TURTLE)
+    failures = [Reply(status=403), html, broken, Reply(status=500), Reply(status=401)]
+    scripted(web, "start", ':start :value "old" .', *failures, ':start :value "new" .')
+    _, seen = courses(web, ["new"])
+    assert seen == [[], ["old"], ["new"]]
+
+
+def test_what_redirects_to_a_gone_document_is_lost_too(web: Web) -> None:
+    """If the document itself is gone, it is for all that lead to it; if only a redirect is, the document stays."""
+    scripted(web, "start", ":start :next :a, :b .")
+    web.redirect("a", "/data", headers={"Cache-Control": "max-age=600"})
+    web.redirect("b", "/data", headers={"Cache-Control": "max-age=600"})
+    scripted(web, "data", ':a :value "a" . :b :value "b" .', Reply(status=410))
+    traversal, _ = courses(web, ["a", "b"], [])
+    assert [document.value for document in traversal.dataset.documents] == [web.iri("start")]
+    assert traversal.counts()["failed"] == 2
+
+    web.routes.clear()
+    scripted(web, "start", ":start :next :a, :b .")
+    scripted(web, "a", Reply(status=303, headers={"Location": "/data"}), Reply(status=404))
+    web.redirect("b", "/data")
+    scripted(web, "data", ':a :value "a" . :b :value "b" .')
+    with start(web, follow=True, refresh=0.1, limits=Limits(seconds=3)) as traversal:
+        for _ in traversal:
+            if traversal.counts()["failed"]:
+                traversal.stop()
+        assert values(traversal) == ["a", "b"]
+        assert web.iri("a") not in {resource.value for resource in traversal.dataset.f}
+
+
+def test_a_gone_document_stays_gone_after_an_interruption(web: Web, tmp_path: Path) -> None:
+    scripted(web, "start", ':start :next :a ; :value "start" .')
+    scripted(web, "a", ':a :value "a" .', Reply(status=404))
+    with start(web, follow=True, refresh=0.2, cache=tmp_path) as traversal:
+        known = False
+        for _ in traversal:
+            known = known or values(traversal) == ["a", "start"]
+            if known and values(traversal) == ["start"]:
+                traversal.stop()
+    with start(web, cache=tmp_path) as traversal:
+        first = next(iter(traversal))
+        assert len(first.added) == 1
+    with closing(Archive(tmp_path)) as archive:
+        assert archive.answer(web.iri("a")) is None
+
+
+def test_following_what_was_never_there_ends(web: Web) -> None:
+    with pytest.raises(TraversalFailed, match="404"), start(web, follow=True, refresh=0.1) as traversal:
+        list(traversal)
