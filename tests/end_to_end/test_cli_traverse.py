@@ -1,6 +1,7 @@
 """``traverse`` as users run it: what it prints, how it fails, how it ends and goes on."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -94,6 +95,35 @@ def test_many_documents_are_one_change(run: Run, web: Web) -> None:
     code, lines, _ = run(NAMES, "--batch", "100", "--strategy", "all")
     assert code == 0
     assert sorted(name for line in lines for name in names(line["added"])) == ["Bob", "Bobby", "Charlie"]
+
+
+def test_on_spark(web: Web, tmp_path: Path) -> None:
+    """The same result, in fewer and larger steps; nothing but steps is printed, and no folder is left."""
+    (tmp_path / "query.rq").write_text(f"PREFIX : <{web.base}> {NAMES}")
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-m", "evergraph", "traverse", "query.rq", "--allow", web.host, "--engine", "spark"]
+    ended = subprocess.run(
+        [*command, "--report", "report.jsonl", "--cache", "cache"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+    )
+    assert ended.returncode == 0, ended.stderr
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    total: list[str] = []
+    for line in lines:
+        for name in names(line["removed"]):
+            total.remove(name)
+        total += names(line["added"])
+    assert sorted(total) == ["Bob", "Bobby", "Charlie"]
+    assert (lines[0]["sequence"], lines[0]["document"]) == (0, None)
+    assert {one["state"] for one in map(json.loads, (tmp_path / "report.jsonl").read_text().splitlines())} == {
+        "fetched"
+    }
+    assert "documents fetched 3" in ended.stderr
+    assert not [path.name for path in (tmp_path / "tmp").iterdir() if path.name.startswith("evergraph")]
 
 
 def test_strategies(run: Run, web: Web) -> None:

@@ -1,4 +1,4 @@
-"""What outlives a run: answers of servers, and how far each traversal has come. One SQLite file, or memory."""
+"""What outlives a run: answers of servers, and how far each traversal has come. One SQLite file, perhaps temporary."""
 
 import json
 import sqlite3
@@ -22,6 +22,8 @@ CREATE TABLE IF NOT EXISTS visits
   (run TEXT, iri TEXT, depth INTEGER, rank INTEGER, found_in TEXT, document TEXT, problem TEXT, number INTEGER,
    PRIMARY KEY (run, iri)) WITHOUT ROWID;
 """
+_VOLATILE = 64_000_000
+"""Bytes of answers that must not be stored, which are kept nevertheless while they may be needed again."""
 _KEPT = frozenset(
     ("age", "cache-control", "content-type", "date", "etag", "expires", "last-modified", "link", "location", "vary")
 )
@@ -56,13 +58,17 @@ class Visited:
 
 
 class Archive:
-    """Keeps answers and visits, in a folder or, without one, in memory. Threads may share it; processes may not."""
+    """Keeps answers and visits, in a folder or, without one, for as long as it is open.
+
+    Threads may share it; processes may not.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._lock = RLock()
         self._volatile: dict[str, Answer] = {}
-        """What servers forbid to store: kept for this run only, and never on disk."""
-        place = ":memory:"
+        """What servers forbid to store: kept for this run only, never on disk, and no more of it than there is room."""
+        self._room = _VOLATILE
+        place = ""  # a temporary file of SQLite's own, of which little is in memory
         if folder is not None:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -103,19 +109,23 @@ class Archive:
         """Keep an answer in place of an older one."""
         if not may_store(answer.headers):
             with self._guarded():
+                self._forget(answer.url)
                 self._volatile[answer.url] = answer
+                self._room -= len(answer.body)
+                while self._room < 0:
+                    self._forget(next(iter(self._volatile)))
                 self._database.execute("DELETE FROM answers WHERE url = ?", (answer.url,))
             return
         headers = {name: value for name, value in answer.headers.items() if name in _KEPT}
         row = (answer.url, answer.status, json.dumps(headers), zlib.compress(answer.body, 1), answer.received)
         with self._guarded():
-            self._volatile.pop(answer.url, None)
+            self._forget(answer.url)
             self._database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)", row)
 
     def drop(self, url: str) -> None:
         """Forget what is kept for an address, because nothing is there any more."""
         with self._guarded():
-            self._volatile.pop(url, None)
+            self._forget(url)
             self._database.execute("DELETE FROM answers WHERE url = ?", (url,))
 
     def begin(self, run: str, now: float) -> tuple[float, int, list[Visited]]:
@@ -160,6 +170,10 @@ class Archive:
         with self._guarded():
             self._database.execute("COMMIT")
             self._database.close()
+
+    def _forget(self, url: str) -> None:
+        if (answer := self._volatile.pop(url, None)) is not None:
+            self._room += len(answer.body)
 
     def _begin(self) -> None:
         self._database.execute("BEGIN IMMEDIATE")

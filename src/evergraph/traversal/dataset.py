@@ -5,13 +5,14 @@ The construction of Schmedding, *Incremental SPARQL Evaluation for Query Answeri
 triples (u, f, f(u)). Beyond the paper, a change may hold several documents, and documents that were known.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from evergraph.delta import Bag, Delta
 from evergraph.terms import DEFAULT_GRAPH, NamedNode, Quad, Triple
 from evergraph.traversal.iris import F
+from evergraph.traversal.spill import Spill
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +33,17 @@ class Lost:
 
 
 class LinkedDataset:
-    """What has been discovered so far. Holds the documents f(u) of all u that were dereferenced, and no others."""
+    """What has been discovered so far. Holds the documents f(u) of all u that were dereferenced, and no others.
 
-    def __init__(self) -> None:
-        self._documents: dict[NamedNode, frozenset[Triple]] = {}
+    The documents are in memory, or in ``spill`` on disk.
+    """
+
+    def __init__(self, spill: Spill | None = None) -> None:
+        self._documents: MutableMapping[NamedNode, frozenset[Triple]] = {} if spill is None else spill.documents
         self._f: dict[NamedNode, NamedNode] = {}
         self._resources: dict[NamedNode, dict[NamedNode, None]] = {}
         """The resources that lead to a document; without any, it is forgotten."""
-        self._said: dict[Triple, int] = {}
+        self._said: MutableMapping[Triple, int] = {} if spill is None else spill.said
         """How many documents say a triple; the default graph has it once."""
 
     @property

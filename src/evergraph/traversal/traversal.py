@@ -23,12 +23,15 @@ from evergraph.traversal.iris import document_url
 from evergraph.traversal.links import Links, Rank, Strategy, solutions_query
 from evergraph.traversal.maintaining import LocalMaintainer, Maintainer, SparkMaintainer
 from evergraph.traversal.options import Limits, Manners
+from evergraph.traversal.spill import Spill
 from evergraph.traversal.worker import Worker
 from evergraph.views.queries import Step
 
 _TICK = 0.2
 """Seconds after which a wait looks whether it is to end."""
 _LONGEST_PAUSE = 3_600.0
+_ROOM = 64_000_000
+"""Bytes of documents that may wait to be taken in, as far as can be told from those before."""
 _LINGER = 1.0
 """Seconds for which Spark, where a batch has its price, waits for a batch to fill."""
 
@@ -74,8 +77,9 @@ class Traversal:
         )
         self.variables = self._maintainer.variables
         """The columns of a row."""
-        self.dataset = LinkedDataset()
-        """The documents so far."""
+        self._spill = Spill() if spark else None
+        self.dataset = LinkedDataset(self._spill)
+        """The documents so far; with Spark they are on disk, until the traversal is closed."""
         self._links = Links(query, strategy, vocabulary=vocabulary)
         self._frontier = Frontier(limits, max(2 * manners.per_host, batch))
         self._archive = Archive(cache)
@@ -132,8 +136,10 @@ class Traversal:
         self._going.set()
 
     def close(self) -> None:
-        """Let go of the cache, and of Spark."""
+        """Let go of the cache, of Spark, and of documents on disk."""
         self._archive.close()
+        if self._spill is not None:
+            self._spill.close()
         self._maintainer.close()
 
     def __enter__(self) -> "Traversal":
@@ -204,7 +210,9 @@ class Traversal:
         return [Retrieved(iri, NamedNode(document), content.triples)]
 
     def _fill(self, worker: Worker, since: float) -> None:
-        while self._in_flight < max(2 * self._manners.concurrency, self._batch):
+        fetched = self._frontier.counts[State.FETCHED]
+        room = _ROOM * fetched // (self.bytes + 1) if fetched else self._batch
+        while self._in_flight < max(2 * self._manners.concurrency, min(self._batch, room)):
             if self._due and self._due[0][0] <= time.time():
                 worker.submit(heapq.heappop(self._due)[1], time.time())
             elif (visit := self._frontier.next()) is not None:
