@@ -3,14 +3,18 @@
 A server in a process of its own serves people who know each other, one document each, over HTTP/1.1 on loopback. The
 traversal follows all links from one of them. For comparison, the same documents go into pyoxigraph in the same order,
 and the query is evaluated again after each one; this is timed after every so many documents and counted for those in
-between, since it would take hours. ``EVERGRAPH_BENCH_SCALE`` divides the number of documents, for a quick look.
+between, since it would take hours. On Spark, a thousand documents are one batch; the memory is that of the Python
+process. ``EVERGRAPH_BENCH_SCALE`` divides the number of documents, to have a look; with ``EVERGRAPH_BENCH_ONLY=spark``
+nothing else is measured.
 """
 
 import asyncio
 import os
 import random
+import resource
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -99,7 +103,7 @@ class Course:
         return next(seconds for seconds, solutions in self.points if solutions and solutions >= share * final)
 
 
-def maintained(query: str, base: str, batch: int) -> tuple[Course, Traversal]:
+def maintained(query: str, base: str, batch: int, engine: str = "local") -> tuple[Course, Traversal]:
     """Run a traversal, and note every step."""
     course = Course()
     begin = time.perf_counter()
@@ -111,11 +115,12 @@ def maintained(query: str, base: str, batch: int) -> tuple[Course, Traversal]:
         limits=Limits(depth=1_000, seconds=None),
         manners=Manners(concurrency=8, per_host=8),
         batch=batch,
+        engine=engine,
     )
     solutions = 0
 
     def note(one: Traversal) -> None:
-        course.arrived += [time.perf_counter() - begin] * (len(one.dataset.documents) - len(course.arrived))
+        course.arrived += [time.perf_counter() - begin] * (len(one.dataset.f) - len(course.arrived))
 
     traversal.on_progress = note
     with traversal:
@@ -125,6 +130,24 @@ def maintained(query: str, base: str, batch: int) -> tuple[Course, Traversal]:
             course.points.append((now, solutions))
     course.points.append((time.perf_counter() - begin, solutions))
     return course, traversal
+
+
+def on_spark(query: str, base: str) -> tuple[Course, dict[str, int], int]:
+    """Run a traversal on Spark; the last number is the most memory of the process, in MB."""
+    course, traversal = maintained(query, base, 1_000, "spark")
+    return course, traversal.counts(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1_000
+
+
+def measure_spark(report: Report, name: str, query: str, base: str) -> int:
+    """Run a traversal on Spark in a process of its own, whose memory can be told; return how many solutions it has."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        course, counts, memory = pool.submit(on_spark, query, base).result()
+    total, solutions = course.points[-1]
+    fetched = counts["fetched"]
+    note = f"{fetched:,} documents, {counts['failed']} failed, {memory:,} MB at most"
+    label = "on Spark, up to 1,000 documents at once"
+    report.add(name, label, course.when(0), course.when(0.5), total, fetched / total, int(solutions), note)
+    return int(solutions)
 
 
 def again(query: str, course: Course, traversal: Traversal) -> Course:
@@ -158,6 +181,9 @@ def main() -> None:
     with web() as base:
         for name, text in QUERIES.items():
             query = f"PREFIX : <{base}> " + text.replace("{f}", str(F))
+            if os.environ.get("EVERGRAPH_BENCH_ONLY") == "spark":
+                measure_spark(report, name, query, base)
+                continue
             lines: dict[str, list[tuple[float, float]]] = {}
             for batch in (1, 100):
                 course, traversal = maintained(query, base, batch)
@@ -171,6 +197,7 @@ def main() -> None:
                 if batch == 1:
                     redone = again(query, course, traversal)
             assert redone.points[-1][1] == course.points[-1][1], "both ways give the same solutions"
+            assert measure_spark(report, name, query, base) == solutions, "and so does Spark"
             total = redone.points[-1][0]
             note = f"timed at {SAMPLES} of them"
             report.add(name, "again", redone.when(0), redone.when(0.5), total, fetched / total, solutions, note)

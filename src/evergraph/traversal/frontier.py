@@ -119,6 +119,16 @@ class Frontier:
             visit.problem, visit.reason = "GONE", reason
             self.move(visit, State.FAILED)
 
+    def prefer(self, iri: NamedNode, rank: int) -> None:
+        """Let a known IRI come earlier; what would be news is left alone."""
+        if (url := self._of.get(iri)) is not None and rank < self.visits[url].rank:
+            self._improve(self.visits[url], rank, self.visits[url].depth)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no address waits to be asked."""
+        return not self.counts[State.QUEUED]
+
     def depth(self, iri: NamedNode) -> int:
         """Tell how many links away a known IRI is."""
         return self.of(iri).depth

@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -10,13 +11,15 @@ from evergraph.delta import Bag, Delta
 from evergraph.engines.local.engine import LocalEngine
 from evergraph.sparql.algebra import Query
 from evergraph.sparql.expressions import Row
-from evergraph.terms import Variable
+from evergraph.terms import Quad, Variable
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
 _COMPACT_EVERY = 8
+_LEAST_WAIT = 1.0
+"""Seconds for which a change waits for others, at least."""
 _RESULT, _SOLUTIONS = "result", "solutions"
 
 
@@ -41,6 +44,34 @@ class Maintainer(Protocol):
 
     def close(self) -> None:
         """Let go of everything."""
+
+
+class Queue:
+    """Changes of the dataset that are to be taken in together, because a batch has its price.
+
+    They wait until there are enough documents, or for twice as long as the batch before took.
+    """
+
+    def __init__(self, last: float = 0.0) -> None:
+        self.documents: dict[str, None] = {}
+        self._change: Bag[Quad] = Bag()
+        self._until = time.monotonic() + max(_LEAST_WAIT, 2 * last)
+
+    def put(self, delta: Delta) -> Effect:
+        """Let a change wait: it has no effect yet."""
+        self._change.update(delta.bag())
+        return Effect()
+
+    def is_due(self, most: int) -> bool:
+        """Tell whether what waits should wait no longer."""
+        return len(self.documents) >= most or time.monotonic() >= self._until
+
+    def delta(self) -> Delta:
+        """Return all that waits, as one exact change."""
+        return Delta(
+            inserted=frozenset(quad for quad, weight in self._change.items() if weight > 0),
+            deleted=frozenset(quad for quad, weight in self._change.items() if weight < 0),
+        )
 
 
 class LocalMaintainer:

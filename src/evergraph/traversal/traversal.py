@@ -21,7 +21,7 @@ from evergraph.traversal.fetching import Document, Problem
 from evergraph.traversal.frontier import Frontier, State, Visit
 from evergraph.traversal.iris import document_url
 from evergraph.traversal.links import Links, Rank, Strategy, solutions_query
-from evergraph.traversal.maintaining import LocalMaintainer, Maintainer, SparkMaintainer
+from evergraph.traversal.maintaining import LocalMaintainer, Maintainer, Queue, SparkMaintainer
 from evergraph.traversal.options import Limits, Manners
 from evergraph.traversal.spill import Spill
 from evergraph.traversal.worker import Worker
@@ -69,7 +69,7 @@ class Traversal:
         self.query = query
         self.seeds = seeds
         self._follow, self._refresh, self._batch = follow, refresh, batch
-        self._linger = _LINGER if spark else 0.0
+        self._linger = _LINGER if spark and strategy is Strategy.SOLUTIONS else 0.0
         self._limits, self._manners = limits, manners
         hidden = solutions_query(query) if strategy is Strategy.SOLUTIONS else None
         self._maintainer: Maintainer = (
@@ -77,6 +77,8 @@ class Traversal:
         )
         self.variables = self._maintainer.variables
         """The columns of a row."""
+        self._queue = Queue() if spark and hidden is None else None
+        """Changes that Spark will take in together; where solutions lead to documents, they cannot wait."""
         self._spill = Spill() if spark else None
         self.dataset = LinkedDataset(self._spill)
         """The documents so far; with Spark they are on disk, until the traversal is closed."""
@@ -167,6 +169,9 @@ class Traversal:
                 if step is not None:
                     yield step
                 self._going.wait()
+            documents = tuple(self._queue.documents) if self._queue is not None else ()
+            if (step := self._step(self._flush(), documents)) is not None:
+                yield step
         finally:
             worker.close()
             self._note()
@@ -185,6 +190,7 @@ class Traversal:
             self._found(iri, Rank.SEED, 0, None)
         if known:
             self._apply(known, None)
+            self._flush()
         self.sequence = sequence
         self._note()
         return since
@@ -235,13 +241,18 @@ class Traversal:
             self._in_flight -= 1
             batch += self._settled(outcome) if isinstance(outcome, Document) else self._failed(outcome, batch)
         documents = tuple(dict.fromkeys(one.document.value for one in batch))
-        before = self.sequence
         change = self._apply(batch, documents[0] if len(documents) == 1 else None)
+        if self._queue is not None:
+            self._queue.documents |= dict.fromkeys(documents)
+            documents = tuple(self._queue.documents)
+            idle = not self._in_flight and self._frontier.is_empty
+            change = self._flush() if idle or self._queue.is_due(self._batch) else Bag()
         if outcomes:
             self._note()
-        if self.sequence == before or not change:
-            return None
-        return TraversalStep(self.sequence, change.positive(), change.negative(), documents)
+        return self._step(change, documents)
+
+    def _step(self, change: Bag[Row], documents: tuple[str, ...]) -> TraversalStep | None:
+        return TraversalStep(self.sequence, change.positive(), change.negative(), documents) if change else None
 
     def _settled(self, outcome: Document) -> list[Retrieved]:
         visit = self._frontier.visits[outcome.url]
@@ -286,7 +297,7 @@ class Traversal:
             if not delta:
                 break
             changed = True
-            effect = self._maintainer.apply(delta)
+            effect = self._maintainer.apply(delta) if self._queue is None else self._queue.put(delta)
             total.update(effect.result)
             found: dict[NamedNode, tuple[Rank, int, str | None]] = {}
             for iri, rank, document in self._links.in_quads(delta.inserted):
@@ -298,8 +309,20 @@ class Traversal:
                 found[iri] = (rank, found[iri][1] if iri in found else depth + 1, origin)
             for iri, (rank, deep, origin) in sorted(found.items(), key=lambda one: (one[1][0], one[0].value)):
                 batch += self._found(iri, rank, deep, origin)
-        self.sequence += changed
+        self.sequence += changed and self._queue is None
         return total
+
+    def _flush(self) -> Bag[Row]:
+        """Take in what was put off; return what it does to the result. Links in solutions go first from now on."""
+        if self._queue is None or not (delta := self._queue.delta()):
+            return Bag()
+        begin = time.monotonic()
+        effect = self._maintainer.apply(delta)
+        self._queue = Queue(time.monotonic() - begin)
+        self.sequence += 1
+        for iri, rank in self._links.in_rows(effect.solutions):
+            self._frontier.prefer(iri, rank)
+        return effect.result
 
     def _found(self, iri: NamedNode, rank: Rank, depth: int, found_in: str | None) -> list[Retrieved]:
         """Take note of an IRI; if its document is known, say so."""
