@@ -158,6 +158,13 @@ def test_what_goes_wrong(run: Run, text: str, arguments: tuple[str, ...], code: 
     assert "Traceback" not in err
 
 
+def test_a_report_that_cannot_be_written_is_told_of_first(run: Run, web: Web) -> None:
+    code, lines, err = run(NAMES, "--report", "missing/report.jsonl")
+    assert (code, lines) == (2, [])
+    assert "no such folder" in err
+    assert not web.asked
+
+
 def test_private_addresses(run: Run, web: Web) -> None:
     code, lines, err = run(NAMES, allow=False)
     assert (code, len(lines)) == (1, 1)

@@ -16,6 +16,7 @@ from rich.status import Status
 
 from evergraph.cli.run import SparkMaster
 from evergraph.cli.watch import Engine, EngineOption, Limit, QueryFile, load_query
+from evergraph.errors import UsageError
 from evergraph.files import open_output
 from evergraph.traversal import Limits, Manners, Strategy, Traversal, TraversalStep
 from evergraph.traversal import traverse as start
@@ -113,6 +114,8 @@ def traverse(
     `evergraph traverse friends.rq --allow localhost:8000 --report documents.jsonl`
     """
     parsed = load_query(query)
+    if report is not None and not report.resolve().parent.is_dir():
+        raise UsageError(f"{report} cannot be written: there is no such folder", hint="create the folder first")
     seconds = max_seconds if max_seconds is not None or follow else DEFAULT.seconds
     begin = time.monotonic()
     traversal = start(

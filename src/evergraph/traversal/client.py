@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+import zlib
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from http.cookiejar import DefaultCookiePolicy
 
@@ -9,6 +11,7 @@ import httpx
 
 from evergraph.traversal.addresses import AddressGuard, RefusedAddress
 from evergraph.traversal.archive import Answer
+from evergraph.traversal.compression import Inflater
 from evergraph.traversal.documents import ACCEPT
 from evergraph.traversal.freshness import retry_after
 from evergraph.traversal.hosts import Hosts
@@ -95,9 +98,11 @@ class Client:
             raise Fault("REFUSED_ADDRESS", str(error)) from error
         except httpx.TimeoutException as error:
             raise Fault("TIMEOUT", str(error) or "no answer in time", passing=True) from error
-        except httpx.DecodingError as error:
+        except httpx.InvalidURL as error:
+            raise Fault("BAD_REDIRECT", f"it redirects to no address: {error}") from error
+        except zlib.error as error:
             raise Fault("BROKEN_DOCUMENT", f"the body is not compressed as declared: {error}") from error
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+        except (httpx.HTTPError, httpx.StreamError) as error:
             raise Fault("CONNECTION", str(error) or type(error).__name__, passing=True) from error
         names = {name.lower(): value for name, value in got.headers.items()}
         return Answer(url, got.status_code, names, body, time.time())
@@ -110,7 +115,7 @@ class Client:
             raise Fault("TOO_LARGE", f"the document has {int(declared[:18]):,} bytes, and {most:,} are allowed")
         parts: list[bytes] = []
         size = 0
-        async for part in got.aiter_bytes():
+        async for part in _pieces(got):
             parts.append(part)
             size += len(part)
             self.traffic.bytes += len(part)
@@ -121,6 +126,20 @@ class Client:
             if self.traffic.bytes > self._limits.bytes:
                 raise Fault("LIMIT", f"all documents together have more than {self._limits.bytes:,} bytes")
         return b"".join(parts)[:most]
+
+
+async def _pieces(got: httpx.Response) -> AsyncIterator[bytes]:
+    """Give the body piece by piece, decompressed."""
+    coding = got.headers.get("content-encoding", "").strip().lower()
+    if coding in ("", "identity"):
+        async for part in got.aiter_raw():
+            yield part
+        return
+    inflater = Inflater(coding)
+    async for part in got.aiter_raw():
+        for piece in inflater.feed(part):
+            yield piece
+    yield inflater.end()
 
 
 class _NoCookies(DefaultCookiePolicy):
