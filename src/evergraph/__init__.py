@@ -13,7 +13,8 @@ from evergraph.database import open_database as open
 from evergraph.delta import Bag, Change, Delta, Request
 from evergraph.errors import EvergraphError
 from evergraph.pipeline import run
-from evergraph.replication import ReplicaStep, Replicated, replicate
+from evergraph.pipeline.replicas import replicate
+from evergraph.replication import ReplicaStep, Replicated
 from evergraph.traversal import Traversal, TraversalStep, traverse
 from evergraph.views.linksets import link
 

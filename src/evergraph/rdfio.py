@@ -124,6 +124,13 @@ def write_quads(path: AnyPath, quads: Iterable[Quad], *, format: RdfFormat | Non
             ) from None
 
 
+def write_statements(path: AnyPath, statements: Iterable[str]) -> None:
+    """Write triples to a file of N-Triples, in the order in which they come; each is the text of its three terms."""
+    with open_output(path) as out:
+        for statement in statements:
+            out.write(f"{statement} .\n".encode())
+
+
 def syntax_problem(error: SyntaxError, where: str, *, line: int = 1, column: int = 1) -> SyntaxProblem:
     """Translate an error of the parser, whose text began at the given line and column of ``where``."""
     reason = _POSITION.sub("", error.msg)

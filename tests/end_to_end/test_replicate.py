@@ -2,14 +2,19 @@
 
 from collections.abc import Iterable
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
+from shutil import copytree, rmtree
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from rich.console import Console
-from tests.support.replica_files import changeset, lines, rq, run, write
+from tests.support.replica_files import changeset, lines, rq, run, table_content, write
 
 import evergraph as eg
 from evergraph.demo import replica
+from evergraph.errors import UsageError
 from evergraph.rdfio import parse_quads, read_quads
 from evergraph.terms import Quad, sorted_quads
 from evergraph.views.replicas import parse_interest
@@ -355,3 +360,104 @@ def test_the_demonstration(tmp_path: Path) -> None:
     out = StringIO()
     replica.show(Console(file=out), tmp_path / "demo")
     assert "4 of 7 triples, as the definition says" in out.getvalue()
+
+
+TABLE_HISTORY = (
+    ":Rio a dbo:Athlete .",
+    ":Rio a dbo:Athlete ; dbp:goals 1, 2 .",
+    ':Rio a dbo:Athlete ; dbp:goals 2 ; foaf:homepage <urn:rio> . :Ann a dbo:Athlete ; dbp:goals "ä\\n\\"b\\""@en .',
+    ":Ann a dbo:Athlete .",
+)
+
+
+def write_table_history(folder: Path, steps: int) -> None:
+    states = [frozenset[Quad](), *map(triples, TABLE_HISTORY)][: steps + 1]
+    for number, (before, after) in enumerate(pairwise(states), 1):
+        changeset(folder / "changes", number, before - after, after - before)
+
+
+def test_delta_tables(tmp_path: Path) -> None:
+    athletes = rq(tmp_path / "athletes.rq", PREFIXES, ATHLETES)
+    pages = rq(tmp_path / "pages.rq", PREFIXES, "SELECT * { ?a foaf:homepage ?page }")
+    for steps in range(1, len(TABLE_HISTORY) + 1):  # each by a new run
+        write_table_history(tmp_path, steps)
+        target = f"delta:{tmp_path}/tables"
+        done = eg.replicate([athletes, pages], changes=tmp_path / "changes", target=target, state=tmp_path / "state")
+        assert done.position == steps
+        state = triples(TABLE_HISTORY[steps - 1])
+        for file in (athletes, pages):
+            interest = parse_interest(file.read_text(), file.stem)
+            assert table_content(tmp_path / "tables" / file.stem) == interesting(interest, state)
+
+
+def test_a_delta_table_knows_what_it_has_when_the_state_does_not(tmp_path: Path) -> None:
+    interest = rq(tmp_path / "athletes.rq", PREFIXES, ATHLETES)
+
+    def replicate(state: Path) -> None:
+        eg.replicate(interest, changes=tmp_path / "changes", target=f"delta:{tmp_path}/table", state=state)
+
+    write_table_history(tmp_path, 1)
+    replicate(tmp_path / "state")
+    copytree(tmp_path / "state", tmp_path / "old")
+    write_table_history(tmp_path, 3)
+    replicate(tmp_path / "state")
+    replicate(tmp_path / "old")  # as after a crash between target and state: changes 2 and 3 are told again
+    expected = interesting(parse_interest(interest.read_text()), triples(TABLE_HISTORY[2]))
+    assert table_content(tmp_path / "table") == expected
+    write_table_history(tmp_path, 4)
+    replicate(tmp_path / "old")
+    assert table_content(tmp_path / "table") == frozenset()
+
+
+def test_a_delta_table_is_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evergraph.engines.spark.tables._MOST_TAIL_FILES", 1)
+    test_delta_tables(tmp_path)
+    assert len(DeltaTable(tmp_path / "tables/athletes").file_uris()) <= 1
+
+
+def test_a_table_without_its_first_commit_is_made_anew(tmp_path: Path) -> None:
+    write_table_history(tmp_path, 2)
+    interest = rq(tmp_path / "athletes.rq", PREFIXES, ATHLETES)
+    (tmp_path / "table/_delta_log").mkdir(parents=True)
+    eg.replicate(interest, changes=tmp_path / "changes", target=f"delta:{tmp_path}/table", state=tmp_path / "state")
+    assert len(table_content(tmp_path / "table") or ()) == 3
+
+
+def test_tables_of_others_are_refused(tmp_path: Path) -> None:
+    write_table_history(tmp_path, 2)
+    rq(tmp_path / "athletes.rq", PREFIXES, ATHLETES)
+    options = ("--changes", tmp_path / "changes", "--target", f"delta:{tmp_path}/table", "--state", tmp_path / "state")
+    write_deltalake(tmp_path / "table", pa.table({"name": ["x"]}))
+    assert "not one of Evergraph" in run("replicate", tmp_path / "athletes.rq", *options, code=1).stderr
+    rmtree(tmp_path / "table")
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table/mine.txt").write_text("x")
+    assert "is there already" in run("replicate", tmp_path / "athletes.rq", *options, code=1).stderr
+    assert [path.name for path in (tmp_path / "table").iterdir()] == ["mine.txt"]
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("prefix", ["", "store:", "delta:"])
+def test_a_target_that_somebody_emptied_is_filled_again(tmp_path: Path, prefix: str) -> None:
+    write_table_history(tmp_path, 3)
+    rq(tmp_path / "athletes.rq", PREFIXES, ATHLETES)
+    target = f"{prefix}{tmp_path}/target"
+    for _ in range(2):
+        eg.replicate(tmp_path / "athletes.rq", changes=tmp_path / "changes", target=target, state=tmp_path / "state")
+        if prefix == "store:":
+            with eg.open(tmp_path / "target") as database:
+                found = frozenset(database.quads())
+        else:
+            found = table_content(tmp_path / "target") or content(tmp_path / "target/data.nt")
+        assert len(found) == 5
+        rmtree(tmp_path / "target")
+
+
+def test_engines_have_names(tmp_path: Path) -> None:
+    write_table_history(tmp_path, 1)
+    interest = rq(tmp_path / "athletes.rq", PREFIXES, ATHLETES)
+    with pytest.raises(UsageError, match="no engine is called 'flink'"):
+        eg.replicate(interest, changes=tmp_path / "changes", target=tmp_path / "target", engine="flink")
+    with pytest.raises(UsageError, match="need the local engine"):
+        eg.replicate(interest, changes=tmp_path / "changes", target=tmp_path / "target", engine="spark", follow=True)
+    assert not (tmp_path / "target").exists()

@@ -14,12 +14,12 @@ def kill_at_every(stride: int, folder: Path, kind: str, *urls: str) -> int:
     return int(result.stdout)
 
 
-@pytest.mark.parametrize(("kind", "stride"), [("folder", 11), ("store", 45)])
+@pytest.mark.parametrize(("kind", "stride"), [("folder", 11), ("store", 45), ("delta", 40)])
 def test_some_steps(tmp_path: Path, kind: str, stride: int) -> None:
     assert kill_at_every(stride, tmp_path, kind) > 2
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["folder", "store"])
+@pytest.mark.parametrize("kind", ["folder", "store", "delta"])
 def test_every_step(tmp_path: Path, kind: str) -> None:
     assert kill_at_every(1, tmp_path, kind) > 50

@@ -1,6 +1,7 @@
 """Files for tests of replicas, and runs of the command line."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -8,9 +9,11 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from deltalake import DeltaTable
+
 from evergraph.cli import main
 from evergraph.delta import Request
-from evergraph.rdfio import write_quads
+from evergraph.rdfio import FORMATS, parse_quads, write_quads
 from evergraph.sources import write_changeset
 from evergraph.terms import Quad
 
@@ -27,6 +30,18 @@ def write(path: Path, quads: Iterable[Quad]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_quads(path, quads)
     return path
+
+
+def table_content(folder: Path) -> frozenset[Quad] | None:
+    """Read a Delta table of triples as other tools do, and add up the weights; None if there is no table."""
+    if not DeltaTable.is_deltatable(str(folder)):
+        return None
+    weights: Counter[tuple[str, ...]] = Counter()
+    for row in DeltaTable(folder).to_pyarrow_table().to_pylist():
+        weights[row["subject"], row["predicate"], row["object"]] += row["weight"]
+    assert set(weights.values()) <= {0, 1}
+    text = "".join(f"{' '.join(row)} .\n" for row, weight in weights.items() if weight)
+    return frozenset(parse_quads(text, FORMATS[".nt"], rename_blank_nodes=False))
 
 
 def changeset(folder: Path, number: int, removed: Iterable[Quad], added: Iterable[Quad]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.support.replica_files import changeset
 
-from evergraph.delta import Delta
+from evergraph.delta import Delta, Request
 from evergraph.errors import DataError
 from evergraph.replication.reading import Reading
 from evergraph.replication.state import ReplicaState, digest
@@ -71,13 +71,13 @@ def test_the_state_is_compacted_and_knows_its_place(tmp_path: Path) -> None:
     state = ReplicaState(tmp_path / "state", names)
     state.begin(frozenset())
     state.filled()
-    state.advance(Delta(inserted=frozenset([QUAD])), "one")
+    state.advance([(Delta(inserted=frozenset([QUAD])), "one")])
     state.close()
     state = ReplicaState(tmp_path / "state", names)
     assert (state.position, state.place, state.is_filled) == (1, "one", True)
     assert list(state.base()) == []
     assert list(state.changes()) == [Delta(inserted=frozenset([QUAD]))]
-    state.compact(frozenset([QUAD]))
+    state.compact([str(QUAD)])
     state.close()
     state = ReplicaState(tmp_path / "state", names)
     assert (state.position, state.place) == (1, "one")
@@ -87,3 +87,30 @@ def test_the_state_is_compacted_and_knows_its_place(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "state").iterdir() if path.name != ".lock") == [
         *("base-1.nt", "log-1", "places", "state.json")
     ]
+
+
+def test_changes_that_count_together_have_each_its_place(tmp_path: Path) -> None:
+    names = {"i": digest("text")}
+    state = ReplicaState(tmp_path / "state", names)
+    state.begin([])
+    state.filled()
+    state.advance([(Delta(inserted=frozenset([QUAD])), "one"), (Delta(deleted=frozenset([QUAD])), "two")])
+    state.close()
+    [segment] = (tmp_path / "state/log-0").iterdir()
+    content = segment.read_bytes()
+    segment.write_bytes(content[: content.rindex(b"TX")])  # a crash: of two changes, one reached the disk
+    state = ReplicaState(tmp_path / "state", names)
+    assert (state.position, state.place) == (1, "one")
+    state.close()
+
+
+def test_what_no_interest_can_match_is_left_out_and_damage_is_not_overlooked(tmp_path: Path) -> None:
+    other = Quad(QUAD.subject, NamedNode("urn:other"), QUAD.object)
+    changeset(tmp_path / "changes", 1, [other], [QUAD, other])
+    reading = Reading(str(tmp_path / "changes"), predicates=frozenset([QUAD.predicate]))
+    [change] = reading._present(0, None)
+    assert change.request == Request(added=frozenset([QUAD]))
+    with (tmp_path / "changes/000001.added.nt").open("a") as out:
+        out.write("<urn:a> <urn:other> broken .\n")
+    with pytest.raises(DataError, match="000001"):
+        list(reading._present(0, None))

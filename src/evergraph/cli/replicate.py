@@ -10,10 +10,8 @@ import typer
 from evergraph.cli.progress import progress
 from evergraph.cli.run import SparkMaster
 from evergraph.cli.watch import Engine, EngineOption
-from evergraph.errors import UsageError
-from evergraph.pipeline.replicas import replicate as replicate_on_spark
+from evergraph.pipeline.replicas import replicate as run_replication
 from evergraph.replication import ReplicaStep
-from evergraph.replication import replicate as run_replication
 
 Interests = Annotated[
     list[Path], typer.Argument(metavar="INTEREST.rq...", help="SPARQL queries, or folders of them (*.rq).")
@@ -22,7 +20,10 @@ Changes = Annotated[
     str, typer.Option(metavar="PATH", help="A change source: changeset folder or its address, RDF Patch, versions.")
 ]
 Target = Annotated[
-    str, typer.Option(metavar="DIR_or_URL", help="A folder, store:DIR for an embedded database, or an endpoint.")
+    str,
+    typer.Option(
+        metavar="DIR_or_URL", help="A folder, store:DIR for a database, delta:DIR for a Delta table, or an endpoint."
+    ),
 ]
 Init = Annotated[
     list[str] | None,
@@ -78,12 +79,6 @@ def replicate(
     `evergraph replicate a.rq b.rq --changes changesets/ --target http://localhost:7878/query
     --update-endpoint http://localhost:7878/update --state state/ --follow`
     """
-    if engine is Engine.SPARK and (follow or skip_damaged or potential == "paper"):
-        raise UsageError("--follow, --skip-damaged and --potential paper need the local engine")
-    for place in (changes, *(init or ())):
-        if engine is Engine.SPARK and place.startswith(("http://", "https://")):
-            raise UsageError(f"Spark does not read {place}", hint="use --engine local, or files")
-
     with progress("changes taken in") as step_done:
         last = 0
 
@@ -102,20 +97,6 @@ def replicate(
                 last = step.sequence
                 step_done()
 
-        if engine is Engine.SPARK:
-            replicate_on_spark(
-                interests,
-                changes=changes,
-                target=target,
-                init=init or (),
-                potential=potential,
-                state=state,
-                update_endpoint=update_endpoint,
-                graph=graph,
-                spark_master=spark_master,
-                on_change=tell,
-            )
-            return
         run_replication(
             interests,
             changes=changes,
@@ -129,6 +110,8 @@ def replicate(
             poll=poll,
             skip_damaged=skip_damaged,
             page=page,
+            engine=engine.value,
+            spark_master=spark_master,
             on_change=tell,
             report=lambda message: typer.echo(f"evergraph: {message}", err=True),
         )

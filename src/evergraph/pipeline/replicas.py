@@ -1,5 +1,6 @@
-"""Replicas on Spark: every interest is two views, its target and its candidates, of a pipeline with a change a batch.
+"""Replicas on either engine.
 
+On Spark, every interest is two views, its target and its candidates, of a pipeline with one change in a batch.
 What is potentially interesting is what the candidates have more than the target: a difference of numbers while changes
 come, and of two sorted files in the end.
 """
@@ -7,14 +8,16 @@ come, and of two sorted files in the end.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from os import fspath
 from pathlib import Path
 
 from evergraph.errors import UsageError
-from evergraph.files import open_output
-from evergraph.pipeline.definition import EndpointSink, Pipeline, Sink, SnapshotSink, ViewDefinition
+from evergraph.files import AnyPath, open_output
+from evergraph.pipeline.definition import EndpointSink, Pipeline, Sink, SnapshotSink, TableSink, ViewDefinition
 from evergraph.pipeline.running import spark_for, stopped_by_signals
-from evergraph.replication import ReplicaStep, Replicated, read_interests
-from evergraph.replication.targets import graph_of, is_address
+from evergraph.replication import PAGE, PAPER, Places, ReplicaStep, Replicated, listed_places, read_interests
+from evergraph.replication import replicate as replicate_here
+from evergraph.replication.targets import graph_of, is_address, is_folder, is_table, table_folders
 from evergraph.sources.feeds import Limit
 from evergraph.sources.folders import make_folder
 from evergraph.views.replicas import Interest, candidates, parts
@@ -35,22 +38,97 @@ class _Sizes:
 
 
 def replicate(
-    interests: Sequence[str | Path],
+    interests: Places,
     *,
-    changes: str | Path,
-    target: str | Path,
-    init: Sequence[str | Path] = (),
-    potential: str | Path | None = None,
-    state: str | Path | None = None,
+    changes: AnyPath,
+    target: AnyPath,
+    init: Places = (),
+    potential: AnyPath | None = None,
+    state: AnyPath | None = None,
+    update_endpoint: str | None = None,
+    graph: str | None = None,
+    follow: bool = False,
+    poll: float = 5.0,
+    skip_damaged: bool = False,
+    page: int = PAGE,
+    pause: float = 0.5,
+    engine: str = "local",
+    spark_master: str | None = None,
+    on_change: Callable[[ReplicaStep], None] | None = None,
+    report: Callable[[str], None] = lambda message: None,
+) -> Replicated:
+    """Keep replicas of parts of a changing dataset: of everything that takes part in a match of an interest.
+
+    :param interests: files with SPARQL queries, or folders of them.
+    :param changes: a change source.
+    :param target: a folder for ``data.nt``, ``store:FOLDER`` for an embedded database, ``delta:FOLDER`` for a Delta
+        table, or the address of an endpoint.
+    :param init: the first dataset: dumps, or the address of an endpoint.
+    :param potential: a folder for what is potentially interesting; ``"paper"`` begins with none of that.
+    :param state: a folder for what is needed to go on later; a folder target has it inside.
+    :param follow: go on when all changes have been read, and look for more every ``poll`` seconds.
+    :param skip_damaged: set changes aside that cannot be read, and tell ``report`` which.
+    :param page: how many triples an endpoint is asked for at once, to begin with.
+    :param pause: seconds before a request to a source is repeated that failed; twice as long each time.
+    :param engine: ``"local"``, or ``"spark"`` for data that do not fit into one process.
+    :param on_change: is told what each change did to each replica, when it is safe.
+    """
+    if engine == "local":
+        return replicate_here(
+            interests,
+            changes=changes,
+            target=target,
+            init=init,
+            potential=potential,
+            state=state,
+            update_endpoint=update_endpoint,
+            graph=graph,
+            follow=follow,
+            poll=poll,
+            skip_damaged=skip_damaged,
+            page=page,
+            pause=pause,
+            on_change=on_change,
+            report=report,
+        )
+    if engine != "spark":
+        raise UsageError(f"no engine is called {engine!r}", hint="there are 'local' and 'spark'")
+    if follow or skip_damaged or (potential is not None and fspath(potential) == PAPER):
+        raise UsageError("--follow, --skip-damaged and --potential paper need the local engine")
+    for place in (fspath(changes), *listed_places(init)):
+        if is_address(place):
+            raise UsageError(f"Spark does not read {place}", hint="use the local engine, or files")
+    return replicate_on_spark(
+        listed_places(interests),
+        changes=fspath(changes),
+        target=fspath(target),
+        init=listed_places(init),
+        potential=None if potential is None else Path(potential),
+        state=None if state is None else Path(state),
+        update_endpoint=update_endpoint,
+        graph=graph,
+        spark_master=spark_master,
+        on_change=on_change or (lambda step: None),
+    )
+
+
+def replicate_on_spark(
+    interests: Sequence[str],
+    *,
+    changes: str,
+    target: str,
+    init: Sequence[str] = (),
+    potential: Path | None = None,
+    state: Path | None = None,
     update_endpoint: str | None = None,
     graph: str | None = None,
     spark_master: str | None = None,
     on_change: Callable[[ReplicaStep], None] = lambda step: None,
 ) -> Replicated:
-    """Keep replicas as `evergraph.replicate` does, on Spark; the target is a folder or an endpoint."""
+    """Keep replicas as `replicate` does, on Spark; the target is a folder, a table or an endpoint."""
     found = {name: interest for name, (interest, _) in read_interests(interests).items()}
-    place = _place(str(target), potential, state)
-    sinks = _sinks(str(target), list(found), update_endpoint, graph)
+    place = _place(target, potential, state)
+    sinks = _sinks(target, list(found), update_endpoint, graph)
     views: list[ViewDefinition] = []
     for number, (name, interest) in enumerate(found.items()):
         views += _views(number, interest, sinks[name], place)
@@ -73,22 +151,24 @@ def replicate(
     return Replicated(sizes[0], {name: (one.target, one.potential) for name, one in sizes[1].items()})
 
 
-def _place(target: str, potential: str | Path | None, state: str | Path | None) -> Path:
+def _place(target: str, potential: Path | None, state: Path | None) -> Path:
     if state is not None:
         return Path(state).absolute()
-    if not is_address(target):
+    if is_folder(target):
         return Path(target).absolute() / STATE
     if potential is not None:
         return Path(potential).absolute() / STATE
-    raise UsageError("a replica at an endpoint needs a place for its state", hint="give it by --state DIR")
+    raise UsageError("a replica that is not a folder needs a place for its state", hint="give it by --state DIR")
 
 
 def _sinks(target: str, names: list[str], update_url: str | None, graph: str | None) -> Mapping[str, Sink]:
     if is_address(target):
         graphs = {name: graph_of(graph, name, single=len(names) == 1) for name in names}
         return {name: EndpointSink(target, update_url or target, graphs[name]) for name in names}
-    if target.startswith("store:"):
-        raise UsageError("Spark does not write embedded databases", hint="name a folder or an endpoint")
+    if is_table(target):
+        return {name: TableSink(folder) for name, folder in table_folders(target, names).items()}
+    if not is_folder(target):
+        raise UsageError("Spark does not write embedded databases", hint="name a folder, a table or an endpoint")
     folder = Path(target).absolute()
     return {name: SnapshotSink((folder / name if len(names) > 1 else folder) / "data.nt") for name in names}
 

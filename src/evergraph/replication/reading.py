@@ -7,7 +7,8 @@ there when the change is mended. With ``skip_damaged`` it is set aside, and repo
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from evergraph.delta import Request
 from evergraph.errors import DataError, EvergraphError, StoreError, SyntaxProblem
@@ -16,6 +17,7 @@ from evergraph.replication.targets import is_address
 from evergraph.sources import ChangesetSource, open_source
 from evergraph.sources.feeds.listing import is_settled, is_whole
 from evergraph.sources.http import HttpChangesets
+from evergraph.terms import NamedNode
 
 _SETTLE = 10.0
 """Seconds after which a file that does not change counts as written to its end."""
@@ -27,6 +29,7 @@ class Reading:
 
     :param follow: go on when all changes have been read, and look for more every ``poll`` seconds.
     :param skip_damaged: set changes aside that cannot be read, and tell ``report`` which.
+    :param predicates: those of the triples that can matter; others are left out while files are read. None: all can.
     """
 
     place: str
@@ -36,6 +39,12 @@ class Reading:
     skip_damaged: bool = False
     report: Callable[[str], None] = print
     pause: float = 0.5
+    predicates: frozenset[NamedNode] | None = None
+
+    @property
+    def is_listed(self) -> bool:
+        """Tell whether changes are files that are there, and not a stream on which the next may be long in coming."""
+        return is_address(self.place) or Path(self.place).is_dir() or Path(self.place).is_file()
 
     def check(self) -> None:
         """Refuse what is no source, before anything is begun."""
@@ -45,6 +54,8 @@ class Reading:
     def open(self) -> Source:
         """Look at what is there now."""
         source = open_source(self.place, clears=True)
+        if isinstance(source, ChangesetSource):
+            source = replace(source, predicates=self.predicates)
         if self.follow and isinstance(source, ChangesetSource):
             return self._arrived(source)
         return source
@@ -60,7 +71,7 @@ class Reading:
             if not all(is_whole(file, self.settle) for file in files):
                 break
             count += 1
-        return ChangesetSource(source.changesets[:count])
+        return replace(source, changesets=source.changesets[:count])
 
     def changes(self, position: int, place: str | None, idle: Callable[[], None]) -> Iterator[SourceChange]:
         """Iterate over the changes after a position; ``idle`` is called whenever all have been read."""
@@ -92,7 +103,7 @@ class Reading:
         with HttpChangesets(self.place, pause=self.pause) as source:
             for sequence, pending in enumerate(source.pending(place.removeprefix(_DAMAGED)), position + 1):
                 try:
-                    request, cleared = pending.read()
+                    request, cleared = pending.read(self.predicates)
                     where = pending.name
                 except (DataError, SyntaxProblem) as error:
                     if not self.skip_damaged:

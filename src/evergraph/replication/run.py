@@ -1,23 +1,35 @@
 """A replication: interests, a source of changes, targets, and a state that lets it go on after any end."""
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import filterfalse
 from os import PathLike, fspath
 from pathlib import Path
+from typing import TypeAlias
 
 from evergraph.delta import Delta, Request
 from evergraph.errors import DataError, StoreError, SyntaxProblem, UnsupportedQuery, UsageError
-from evergraph.files import open_input
+from evergraph.files import AnyPath, open_input
 from evergraph.ports import SourceChange
-from evergraph.rdfio import write_quads
+from evergraph.rdfio import write_statements
 from evergraph.replication.filling import PAGE, fill
 from evergraph.replication.reading import Reading
 from evergraph.replication.state import ReplicaState, digest
-from evergraph.replication.targets import Target, is_address, open_targets
+from evergraph.replication.targets import Target, is_folder, open_targets
 from evergraph.sources.folders import make_folder, visible_files
-from evergraph.views.replicas import Interest, ReplicaChange, Replicas, parse_interest
+from evergraph.terms import Quad
+from evergraph.views.replicas import Interest, Replicas, parse_interest
+
+_MOST = 20_000
+"""How many changed triples and changes are made safe together at the most."""
+_LONGEST = 1.0
+"""For how many seconds changes may wait for others."""
+
+Places: TypeAlias = AnyPath | Iterable[AnyPath]
+"""One path or address, or several."""
 
 PAPER = "paper"
 """As ``potential``: begin with no potentially interesting triples, as the paper does, to compare."""
@@ -43,7 +55,7 @@ class Replicated:
     sizes: Mapping[str, tuple[int, int]]
 
 
-def read_interests(places: Iterable[str | PathLike[str]]) -> dict[str, tuple[Interest, str]]:
+def read_interests(places: Iterable[AnyPath]) -> dict[str, tuple[Interest, str]]:
     """Read interests from files, or folders of ``*.rq`` files; each is called as its file, without the ending."""
     files: list[Path] = []
     for place in map(Path, places):
@@ -73,15 +85,39 @@ def _text(file: Path) -> str:
         raise DataError(f"{file}: byte {error.start} is not UTF-8", hint="SPARQL is written in UTF-8") from error
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """A change that the targets have been told, and the state not yet."""
+
+    kept: Delta
+    where: str
+    steps: list[ReplicaStep]
+
+
 class Replication:
-    """Brings replicas, what is potentially interesting, and the position forward together."""
+    """Brings replicas, what is potentially interesting, and the position forward together.
+
+    Changes that are there already are made safe together, which costs one wait for the disk and not one each. ``tell``
+    is told what each of them did, when it is safe.
+    """
 
     def __init__(
-        self, interests: Mapping[str, tuple[Interest, str]], targets: Mapping[str, Target], state: ReplicaState
+        self,
+        interests: Mapping[str, tuple[Interest, str]],
+        targets: Mapping[str, Target],
+        state: ReplicaState,
+        tell: Callable[[ReplicaStep], None] | None = None,
+        *,
+        single: bool = False,
     ):
         self.replicas = Replicas()
         self._targets = targets
         self._state = state
+        self._tell = tell
+        self._single = single or any(target.each for target in targets.values())
+        self._taken: list[_Taken] = []
+        self._weight = 0
+        self._since = 0.0
         for interest, _ in interests.values():
             self.replicas.add(interest)
 
@@ -99,14 +135,16 @@ class Replication:
             if paper:
                 known = frozenset(quad for name in self._targets for quad in self.replicas.target(name))
                 self.replicas.apply(Request(removed=self.replicas.candidates() - known))
-            state.begin(self.replicas.candidates())
+            state.begin(self.replicas.statements())
         else:
             self.replicas.apply(Request(added=frozenset(state.base())))
             for delta in state.changes():
                 self.replicas.apply(Request(removed=delta.deleted, added=delta.inserted))
+        for name, target in self._targets.items():
+            if not state.is_filled or target.is_empty():  # filled and empty: somebody emptied it
+                target.write(Delta(inserted=self.replicas.target(name)), state.position)
+                target.flush()
         if not state.is_filled:
-            for name, target in self._targets.items():
-                target.write(Delta(inserted=self.replicas.target(name)))
             state.filled()
 
     def _refuse_full_targets(self) -> None:
@@ -117,42 +155,67 @@ class Replication:
                     hint="empty the target, name another, or give the folder of the state (--state)",
                 )
 
-    def take(self, change: SourceChange) -> list[ReplicaChange]:
-        """Take in one change of the source: first into the targets, then into the state."""
+    def take(self, change: SourceChange) -> None:
+        """Take in one change of the source, and make it safe with those before it when there are enough."""
         step = self.replicas.apply(change.request, change.cleared, change.forgotten)
+        steps = []
         for one in step.changes:
             if one.delta:
-                self._targets[one.interest].write(one.delta)
-        wants = self.replicas.wants
-        kept = Delta(
-            inserted=frozenset(filter(wants, step.candidates.inserted)),
-            deleted=frozenset(filter(wants, step.candidates.deleted)),
-        )
-        self._state.advance(kept, change.where)
-        if self._state.is_long():
-            self._state.compact(self.replicas.candidates())
-        return step.changes
+                self._targets[one.interest].write(one.delta, change.sequence)
+            counts = len(one.delta.inserted), len(one.delta.deleted)
+            steps.append(ReplicaStep(change.sequence, one.interest, *counts, one.potential))
+        kept = Delta(inserted=self._wanted(step.candidates.inserted), deleted=self._wanted(step.candidates.deleted))
+        if not self._taken:
+            self._since = time.monotonic()
+        self._taken.append(_Taken(kept, change.where, steps))
+        self._weight += len(kept) + 1
+        if self._single or self._weight >= _MOST or time.monotonic() - self._since >= _LONGEST:
+            self.commit()
+
+    def _wanted(self, quads: frozenset[Quad]) -> frozenset[Quad]:
+        """Leave out what matches no pattern, which is rarely anything."""
+        others = list(filterfalse(self.replicas.wants, quads))
+        return quads.difference(others) if others else quads
+
+    def commit(self) -> None:
+        """Make safe what has been taken in: first in the targets, then in the state."""
+        taken, self._taken, self._weight = self._taken, [], 0
+        if not taken:
+            return
+        for target in self._targets.values():
+            target.flush()
+        self._state.advance([(one.kept, one.where) for one in taken])
+        if self._tell is not None:
+            for one in taken:
+                for step in one.steps:
+                    self._tell(step)
+        self._compact()
+
+    def _compact(self, *, idle: bool = False) -> None:
+        if self._state.is_long(self.replicas.size(), idle=idle):
+            self._state.compact(self.replicas.statements())
 
     def settle(self, potential: Path | None) -> None:
         """Make everything visible that has been taken in."""
+        self.commit()
         for name, target in self._targets.items():
-            target.finish(partial(self.replicas.target, name))
+            target.finish(partial(self.replicas.target_statements, name))
         if potential is not None:
             for name in self._targets:
                 folder = potential / name if len(self._targets) > 1 else potential
                 make_folder(folder)
-                write_quads(folder / "data.nt", self.replicas.potential(name))
-        self._state.compact(self.replicas.candidates())
+                write_statements(folder / "data.nt", sorted(self.replicas.potential_statements(name)))
+        self._compact(idle=True)
 
 
 def replicate(
-    interests: str | PathLike[str] | Iterable[str | PathLike[str]],
+    interests: Places,
     *,
-    changes: str | PathLike[str],
-    target: str | PathLike[str],
-    init: str | PathLike[str] | Iterable[str | PathLike[str]] = (),
-    potential: str | PathLike[str] | None = None,
-    state: str | PathLike[str] | None = None,
+    changes: AnyPath,
+    target: AnyPath,
+    init: Places = (),
+    potential: AnyPath | None = None,
+    state: AnyPath | None = None,
     update_endpoint: str | None = None,
     graph: str | None = None,
     follow: bool = False,
@@ -163,18 +226,8 @@ def replicate(
     on_change: Callable[[ReplicaStep], None] | None = None,
     report: Callable[[str], None] = lambda message: None,
 ) -> Replicated:
-    """Keep replicas of parts of a changing dataset: of everything that takes part in a match of an interest.
-
-    :param interests: files with SPARQL queries, or folders of them.
-    :param changes: a change source.
-    :param target: a folder for ``data.nt``, ``store:FOLDER`` for an embedded database, or the address of an endpoint.
-    :param init: the first dataset: dumps, or the address of an endpoint.
-    :param potential: a folder for what is potentially interesting; ``"paper"`` begins with none of that.
-    :param state: a folder for what is needed to go on later; a folder target has it inside.
-    :param pause: seconds before a request to a source is repeated that failed; twice as long each time.
-    :param on_change: is told what each change did to each replica.
-    """
-    found = read_interests(_listed(interests))
+    """Keep replicas on the local engine; `evergraph.replicate` says what the parameters are."""
+    found = read_interests(listed_places(interests))
     place = fspath(target)
     paper = potential is not None and fspath(potential) == PAPER
     aside = None if potential is None or paper else Path(potential)
@@ -187,27 +240,29 @@ def replicate(
             resources.callback(opened.close)
         known = ReplicaState(folder, {name: digest(text) for name, (_, text) in found.items()})
         resources.callback(known.close)
-        replication = Replication(found, targets, known)
-        replication.start(_listed(init), page=page, paper=paper)
-        for change in reading.changes(known.position, known.place, partial(replication.settle, aside)):
-            for one in replication.take(change):
-                if on_change is not None:
-                    counts = len(one.delta.inserted), len(one.delta.deleted)
-                    on_change(ReplicaStep(change.sequence, one.interest, *counts, one.potential))
+        replication = Replication(found, targets, known, on_change, single=not reading.is_listed)
+        replication.start(listed_places(init), page=page, paper=paper)
+        reading = replace(reading, predicates=replication.replicas.predicates())
+        try:
+            for change in reading.changes(known.position, known.place, partial(replication.settle, aside)):
+                replication.take(change)
+        finally:
+            replication.commit()  # what ends the work, such as a damaged file, concerns no change before it
         return Replicated(replication.position, {name: replication.replicas.sizes(name) for name in found})
 
 
-def _listed(places: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[str]:
+def listed_places(places: Places) -> list[str]:
+    """Return one place, or several, as a list of texts."""
     if isinstance(places, str | PathLike):
         return [fspath(places)]
     return [fspath(place) for place in places]
 
 
-def _state_folder(target: str, aside: Path | None, state: str | PathLike[str] | None) -> Path | None:
+def _state_folder(target: str, aside: Path | None, state: AnyPath | None) -> Path | None:
     """Find the place of the state: as given, or hidden in the folder of the target or of what is set aside."""
     if state is not None:
         return Path(state)
-    if not is_address(target) and not target.startswith("store:") and not (Path(target) / "store").is_dir():
+    if is_folder(target):
         if Path(target).exists() and not Path(target).is_dir():
             raise StoreError(f"{target} is a file, not a folder", hint="name a folder, or the address of an endpoint")
         return Path(target) / ".evergraph"

@@ -14,7 +14,7 @@ again, which does no harm, because everything derived from it is exact.
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -24,12 +24,14 @@ from evergraph.errors import StoreError
 from evergraph.files import open_output
 from evergraph.gate.journal import FolderLock
 from evergraph.log import ChangeLog
-from evergraph.rdfio import read_quads, write_quads
+from evergraph.rdfio import read_quads, write_statements
 from evergraph.terms import Quad
 
 _VERSION = 1
 _MANY = 10_000
 """After so many changes the base is written anew."""
+_FEW = 1_000
+"""It is also written anew when the log is as long as the base, or nearly, and longer than this."""
 
 
 def digest(text: str) -> str:
@@ -47,6 +49,8 @@ class ReplicaState:
         self._log: ChangeLog | None = None
         self._places: list[str] = []
         self._base = 0
+        self._logged = 0
+        """How many triples the log has."""
         self.position = 0
         """How many changes of the source are in the targets."""
         self.is_new = True
@@ -104,12 +108,14 @@ class ReplicaState:
     def changes(self) -> Iterator[Delta]:
         """Read the changes of the candidates since the base."""
         assert self._log is not None
-        return (change.delta for change in self._log.read())
+        for change in self._log.read():
+            self._logged += len(change.delta)
+            yield change.delta
 
     # --- writing
 
-    def begin(self, candidates: frozenset[Quad]) -> None:
-        """Set down what there is before the first change; the targets are not filled yet."""
+    def begin(self, candidates: Iterable[str]) -> None:
+        """Set down what there is before the first change, as text; the targets are not filled yet."""
         self._write_base(candidates)
         self.is_new = False
 
@@ -118,19 +124,23 @@ class ReplicaState:
         self.is_filled = True
         self._write_state()
 
-    def advance(self, delta: Delta, place: str) -> None:
-        """Note that one more change of the source is in all targets."""
+    def advance(self, changes: Sequence[tuple[Delta, str]]) -> None:
+        """Note that more changes of the source, each with its name, are in all targets."""
         if self._log is not None and self._folder is not None:
-            self._note(f"{self.position + 1}\t{place}\n")  # first: a position without its place would be of no use
-            self._log.append(Change(self._log.last + 1, delta))
-        self.position += 1
-        self._places = [place]
+            # First: a position without its place would be of no use.
+            self._note([place for _, place in changes])
+            begin = self._log.last + 1
+            self._log.append(*(Change(number, delta) for number, (delta, _) in enumerate(changes, begin)))
+        self._logged += sum(len(delta) for delta, _ in changes)
+        self.position += len(changes)
+        self._places = [changes[-1][1]]
 
-    def _note(self, line: str) -> None:
+    def _note(self, places: list[str]) -> None:
         assert self._folder is not None
+        lines = "".join(f"{number}\t{place}\n" for number, place in enumerate(places, self.position + 1))
         try:
             with (self._folder / "places").open("a") as out:
-                out.write(line)
+                out.write(lines)
                 out.flush()
                 os.fsync(out.fileno())
         except OSError as error:
@@ -139,22 +149,23 @@ class ReplicaState:
                 hint="free space or mend the permissions, then run again: the position has not advanced",
             ) from error
 
-    def is_long(self) -> bool:
-        """Tell whether it is time to write the base anew."""
-        return self._log is not None and self._log.last >= _MANY
+    def is_long(self, size: int, *, idle: bool = False) -> bool:
+        """Tell whether it is time to write the base anew, when there are so many candidates."""
+        times = 0.5 if idle else 2.0
+        return self._log is not None and (self._log.last >= _MANY or self._logged > times * size + _FEW)
 
-    def compact(self, candidates: frozenset[Quad]) -> None:
+    def compact(self, candidates: Iterable[str]) -> None:
         """Write the candidates as they are now, and forget the changes that led there."""
         if self._log is not None and self._log.last:
             self._write_base(candidates)
 
-    def _write_base(self, candidates: frozenset[Quad]) -> None:
+    def _write_base(self, candidates: Iterable[str]) -> None:
         if self._folder is None:
             return
-        write_quads(self._folder / f"base-{self.position}.nt", candidates)
+        write_statements(self._folder / f"base-{self.position}.nt", candidates)
         if self._log is not None:
             self._log.close()
-        self._base = self.position
+        self._base, self._logged = self.position, 0
         shutil.rmtree(self._folder / f"log-{self._base}", ignore_errors=True)
         self._log = ChangeLog(self._folder / f"log-{self._base}")
         self._write_state()

@@ -1,4 +1,4 @@
-"""Where replicas live: folders of files, embedded stores, SPARQL endpoints.
+"""Where replicas live: folders of files, embedded stores, Delta tables, SPARQL endpoints.
 
 A target is told exact changes, and telling one again does no harm: after a crash the last change is told again. What a
 target holds belongs to the replica; nobody else may write it.
@@ -18,7 +18,7 @@ from evergraph.gate.endpoint import Endpoint
 from evergraph.gate.extract import Effect
 from evergraph.gate.journal import Journal
 from evergraph.gate.remote import RemoteDataset
-from evergraph.rdfio import write_quads
+from evergraph.rdfio import write_statements
 from evergraph.sources.folders import make_folder
 from evergraph.terms import DEFAULT_GRAPH, DefaultGraph, NamedNode, Quad, skolemise_quad
 
@@ -26,17 +26,32 @@ _AT_ONCE = 20_000
 """How many triples of a first fill are told at once."""
 
 
+_STORE, _TABLE = "store:", "delta:"
+"""What stands before the folder of a database, and of a table."""
+
+
 class Target(Protocol):
-    """What holds the triples of one interest."""
+    """What holds the triples of one interest.
+
+    ``each``: every change is made at once, so that the position must follow each. Others may be told many changes,
+    which are made safe together.
+    """
+
+    @property
+    def each(self) -> bool:
+        """Tell whether `write` makes a change at once."""
 
     def is_empty(self) -> bool:
         """Tell whether there is nothing yet."""
 
-    def write(self, delta: Delta) -> None:
-        """Make a change; it is safe when this returns, or will be made again."""
+    def write(self, delta: Delta, sequence: int) -> None:
+        """Take in a change of the source, by its number; 0 is the first fill. It may be told again after a crash."""
 
-    def finish(self, triples: Callable[[], frozenset[Quad]]) -> None:
-        """Make everything visible: all changes so far have been written."""
+    def flush(self) -> None:
+        """Make everything safe that was written."""
+
+    def finish(self, statements: Callable[[], list[str]]) -> None:
+        """Make everything visible: all changes so far have been written. ``statements`` gives all triples, as text."""
 
     def close(self) -> None:
         """Let go of files and connections."""
@@ -49,6 +64,8 @@ class FolderTarget:
     the replica is large.
     """
 
+    each = False
+
     def __init__(self, folder: Path) -> None:
         make_folder(folder)
         self._file = folder / "data.nt"
@@ -58,14 +75,17 @@ class FolderTarget:
         """Tell whether there is no file, or an empty one."""
         return not self._file.exists() or not self._file.stat().st_size
 
-    def write(self, delta: Delta) -> None:
+    def write(self, delta: Delta, sequence: int) -> None:
         """Remember that there is something to write."""
         self._changed = self._changed or bool(delta)
 
-    def finish(self, triples: Callable[[], frozenset[Quad]]) -> None:
+    def flush(self) -> None:
+        """Do nothing: the state is what is safe."""
+
+    def finish(self, statements: Callable[[], list[str]]) -> None:
         """Write the file, if it is not what it should be."""
         if self._changed:
-            write_quads(self._file, triples())
+            write_statements(self._file, sorted(statements()))
             self._changed = False
 
     def close(self) -> None:
@@ -74,6 +94,8 @@ class FolderTarget:
 
 class StoreTarget:
     """A graph of an embedded database; each change is one of the database, with its number and its place in the log."""
+
+    each = True
 
     def __init__(self, database: Database, graph: NamedNode | DefaultGraph, *, owned: bool = True) -> None:
         self._database = database
@@ -84,7 +106,7 @@ class StoreTarget:
         """Look for a triple."""
         return not any(quad.graph_name == self._graph for quad in self._database.quads())
 
-    def write(self, delta: Delta) -> None:
+    def write(self, delta: Delta, sequence: int) -> None:
         """Make the change; one that has been made already changes nothing."""
         if delta:
             self._database.apply(Request(removed=self._placed(delta.deleted), added=self._placed(delta.inserted)))
@@ -92,7 +114,10 @@ class StoreTarget:
     def _placed(self, quads: frozenset[Quad]) -> frozenset[Quad]:
         return frozenset(Quad(quad.subject, quad.predicate, quad.object, self._graph) for quad in quads)
 
-    def finish(self, triples: Callable[[], frozenset[Quad]]) -> None:
+    def flush(self) -> None:
+        """Do nothing: every change was safe at once."""
+
+    def finish(self, statements: Callable[[], list[str]]) -> None:
         """Do nothing: every change was visible at once."""
 
     def close(self) -> None:
@@ -107,6 +132,8 @@ class EndpointTarget:
     Blank nodes become IRIs (``urn:skolem:``), which is the only way to name them. A request that fails is sent again,
     ``retries`` times; it does no harm if the endpoint had done it already.
     """
+
+    each = True
 
     def __init__(
         self,
@@ -129,7 +156,7 @@ class EndpointTarget:
         pattern = "?s ?p ?o" if isinstance(self._graph, DefaultGraph) else f"GRAPH {self._graph} {{ ?s ?p ?o }}"
         return not self._endpoint.select(f"SELECT ?s {{ {pattern} }} LIMIT 1")
 
-    def write(self, delta: Delta) -> None:
+    def write(self, delta: Delta, sequence: int) -> None:
         """Send the change until it has been taken."""
         for part in _parts(delta):
             placed = Delta(inserted=self._placed(part.inserted), deleted=self._placed(part.deleted))
@@ -150,7 +177,10 @@ class EndpointTarget:
         placed = {Quad(quad.subject, quad.predicate, quad.object, self._graph) for quad in map(skolemise_quad, quads)}
         return frozenset(self._dataset.stored_form(placed))
 
-    def finish(self, triples: Callable[[], frozenset[Quad]]) -> None:
+    def flush(self) -> None:
+        """Do nothing: every change was safe at once."""
+
+    def finish(self, statements: Callable[[], list[str]]) -> None:
         """Do nothing: every change was visible at once."""
 
     def close(self) -> None:
@@ -182,23 +212,47 @@ def is_address(text: str) -> bool:
     return text.startswith(("http://", "https://"))
 
 
+def is_folder(place: str) -> bool:
+    """Tell whether a target is a folder of files: no address, no database and no table."""
+    return not (is_address(place) or _is_store(place) or is_table(place))
+
+
+def is_table(place: str) -> bool:
+    """Tell whether a target is a Delta table."""
+    return place.startswith(_TABLE) or (not is_address(place) and (Path(place) / "_delta_log").is_dir())
+
+
+def table_folders(place: str, names: list[str]) -> dict[str, Path]:
+    """Return the folders of the tables of interests: one has the folder itself, several have one each in it."""
+    folder = Path(place.removeprefix(_TABLE)).absolute()
+    return {name: folder / name if len(names) > 1 else folder for name in names}
+
+
+def _is_store(place: str) -> bool:
+    return place.startswith(_STORE) or (not is_address(place) and (Path(place) / "store").is_dir())
+
+
 def open_targets(
     place: str, names: list[str], *, update_url: str | None = None, graph: str | None = None
 ) -> dict[str, Target]:
-    """Open the targets of interests: an address, a folder, or ``store:FOLDER`` for an embedded database.
+    """Open the targets of interests: an address, a folder, ``store:FOLDER`` (a database) or ``delta:FOLDER`` (a table).
 
-    Of several interests, each has a folder or a graph of its own, with its name.
+    Of several interests, each has a folder, a table or a graph of its own, with its name.
     """
     graphs = {name: graph_of(graph, name, single=len(names) == 1) or DEFAULT_GRAPH for name in names}
     if is_address(place):
         endpoint = Endpoint(place, update_url or place)
         return {name: EndpointTarget(endpoint, graphs[name], owned=name == names[0]) for name in names}
-    folder = Path(place.removeprefix("store:"))
-    if place.startswith("store:") or (folder / "store").is_dir():
-        database = open_database(folder)
+    if _is_store(place):
+        database = open_database(Path(place.removeprefix(_STORE)))
         return {name: StoreTarget(database, graphs[name], owned=name == names[0]) for name in names}
     if update_url or graph:
-        raise UsageError("--update-endpoint and --graph belong to endpoints and stores, not to folders of files")
+        raise UsageError("--update-endpoint and --graph belong to endpoints and stores, not to files and tables")
+    if is_table(place):
+        from evergraph.replication.tables import TableTarget  # it imports Spark, which takes its time
+
+        return {name: TableTarget(folder) for name, folder in table_folders(place, names).items()}
+    folder = Path(place)
     return {name: FolderTarget(folder / name if len(names) > 1 else folder) for name in names}
 
 

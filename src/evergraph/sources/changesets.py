@@ -11,7 +11,7 @@ the last change that is complete: what comes after it is not read yet. It may be
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,7 @@ from evergraph.patch import removed_and_added
 from evergraph.ports import SourceChange, Subject
 from evergraph.rdfio import rdf_ending, read_quads, write_quads
 from evergraph.sources.folders import listed, make_folder, visible_files
-from evergraph.terms import DEFAULT_GRAPH, Quad
+from evergraph.terms import DEFAULT_GRAPH, NamedNode, Quad
 
 KINDS = ("clear", "removed", "added", "reinserted")
 """The kinds of files, in the order in which they count."""
@@ -48,24 +48,33 @@ class Changeset:
         """The names of the files."""
         return ", ".join(str(path) for path in self.files.values())
 
-    def read(self) -> Request:
-        """Read what is removed, and what is added or inserted again."""
-        return Request(removed=self._quads("removed"), added=self._quads("added") | self._quads("reinserted"))
+    def read(self, predicates: frozenset[NamedNode] | None = None) -> Request:
+        """Read what is removed, and what is added or inserted again: all of it, or what has some ``predicates``."""
+        removed, added, again = (self._quads(kind, predicates) for kind in ("removed", "added", "reinserted"))
+        return Request(removed=removed, added=added | again if again else added)
 
     def cleared(self) -> frozenset[Subject]:
         """Read the subjects whose triples all go."""
         return frozenset(quad.subject for quad in self._quads("clear"))
 
-    def _quads(self, kind: str) -> frozenset[Quad]:
+    def _quads(self, kind: str, predicates: frozenset[NamedNode] | None = None) -> frozenset[Quad]:
         path = self.files.get(kind)
-        return frozenset(read_quads(path, rename_blank_nodes=False) if path else ())
+        return with_predicates(read_quads(path, rename_blank_nodes=False) if path else (), predicates)
+
+
+def with_predicates(quads: Iterable[Quad], predicates: frozenset[NamedNode] | None) -> frozenset[Quad]:
+    """Keep the quads with some predicates; None is all. The others are parsed too, so that no damage is overlooked."""
+    if predicates is None:
+        return frozenset(quads)
+    return frozenset([quad for quad in quads if quad.predicate in predicates])
 
 
 @dataclass(frozen=True, slots=True)
 class ChangesetSource:
-    """The changes of a changeset folder."""
+    """The changes of a changeset folder; with ``predicates``, only the triples that have one of them."""
 
     changesets: tuple[Changeset, ...]
+    predicates: frozenset[NamedNode] | None = None
 
     @classmethod
     def find(cls, folder: Path, *, clears: bool = False) -> Self | None:
@@ -79,7 +88,7 @@ class ChangesetSource:
     def changes(self, after: int = 0) -> Iterator[SourceChange]:
         """Iterate over the changes; those up to ``after`` are not opened."""
         for sequence, changeset in islice(enumerate(self.changesets, 1), after, None):
-            yield SourceChange(sequence, changeset.read(), changeset.where, changeset.cleared())
+            yield SourceChange(sequence, changeset.read(self.predicates), changeset.where, changeset.cleared())
 
 
 def write_changeset(folder: Path, number: int, change: Request | Delta, *, compress: bool = True) -> list[Path]:

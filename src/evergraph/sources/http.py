@@ -23,8 +23,8 @@ from evergraph.delta import Request
 from evergraph.errors import DataError, SourceUnavailable
 from evergraph.ports import Subject
 from evergraph.rdfio import format_for_path, parse_quads
-from evergraph.sources.changesets import KINDS, LAST_PUBLISHED, kind_of, parse_published
-from evergraph.terms import Quad
+from evergraph.sources.changesets import KINDS, LAST_PUBLISHED, kind_of, parse_published, with_predicates
+from evergraph.terms import NamedNode, Quad
 
 _LINK = re.compile(r"""href\s*=\s*["']([^"'?#]+)["']""", re.IGNORECASE)
 _NOT_THERE = frozenset({404, 410})
@@ -48,13 +48,13 @@ class RemoteChangeset:
         folders, number = self.place
         return "/".join([*folders, f"{number:06}"])
 
-    def read(self) -> tuple[Request, frozenset[Subject]]:
-        """Fetch the files: what is requested, and which subjects are cleared before that."""
-        quads = {kind: self._quads(kind) for kind in KINDS}
+    def read(self, predicates: frozenset[NamedNode] | None = None) -> tuple[Request, frozenset[Subject]]:
+        """Fetch the files: what is requested, all or what has some predicates, and which subjects are cleared first."""
+        quads = {kind: self._quads(kind, None if kind == "clear" else predicates) for kind in KINDS}
         request = Request(removed=quads["removed"], added=quads["added"] | quads["reinserted"])
         return request, frozenset(quad.subject for quad in quads["clear"])
 
-    def _quads(self, kind: str) -> frozenset[Quad]:
+    def _quads(self, kind: str, predicates: frozenset[NamedNode] | None) -> frozenset[Quad]:
         url = self.files.get(kind)
         if url is None:
             return frozenset()
@@ -64,7 +64,7 @@ class RemoteChangeset:
         if url.endswith(".gz"):
             content = _decompressed(content, url)
         parsed = parse_quads(content, format_for_path(urlsplit(url).path), where=url, rename_blank_nodes=False)
-        return frozenset(parsed)
+        return with_predicates(parsed, predicates)
 
 
 class HttpChangesets:

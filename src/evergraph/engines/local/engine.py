@@ -166,9 +166,13 @@ class LocalEngine:
     def exact(self, request: Request) -> Delta:
         """Return what a request really changes among the quads that views can use."""
         find = self._store.find
+        added, removed = request.added, request.removed - request.added
+        # Quads are slow to hash: a set that is exact already is taken as it is, and differences use what it knows.
+        known = [quad for quad in added if find(quad) is not False]
+        absent = [quad for quad in removed if not find(quad)]
         return Delta(
-            inserted=frozenset(quad for quad in request.added if find(quad) is False),
-            deleted=frozenset(quad for quad in request.removed - request.added if find(quad)),
+            inserted=added.difference(known) if known else added,
+            deleted=removed.difference(absent) if absent else removed,
         )
 
     def _refresh(self, batch: Batch | None = None) -> list[ViewChange]:

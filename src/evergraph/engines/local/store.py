@@ -114,7 +114,8 @@ class Store:
 
     def find(self, quad: Quad) -> bool | None:
         """Tell whether a quad is there; None if no plan can use it, so that nobody knows."""
-        routes = self._routes.get(quad.predicate, self._other_routes)
+        predicate = quad.predicate
+        routes = self._routes.get(predicate, self._other_routes)
         if routes is None:
             return None
         graph = quad.graph_name
@@ -122,13 +123,16 @@ class Store:
         if route is None:
             if len(routes) >= _ROUTES:
                 routes.clear()
-            route = routes[graph] = self._route(quad.predicate, graph)
-        subject, object_ = self._known(quad.subject), self._known(quad.object)
-        concerned = [one for one in route.relations if one.admits(subject, object_)]
-        if not concerned:
-            return None
-        name = 0 if isinstance(graph, DefaultGraph) else self._known(graph)
-        return concerned[0].holds((subject, self._known(quad.predicate), object_, name))
+            route = routes[graph] = self._route(predicate, graph)
+        known = self.dictionary.ids.get
+        subject, object_ = known(quad.subject, -1), known(quad.object, -1)
+        for one in route.relations:
+            if one.admits(subject, object_):
+                if subject < 0 or object_ < 0:
+                    return False
+                name = 0 if isinstance(graph, DefaultGraph) else known(graph, -1)
+                return one.holds((subject, known(predicate, -1), object_, name))
+        return None
 
     def size(self) -> int:
         """Count the quads, each once for every relation that holds it."""

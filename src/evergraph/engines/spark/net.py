@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from evergraph.engines.spark.rows import WEIGHT, arrow_schema, spark_schema
-from evergraph.engines.spark.snapshots import Snapshot
+from evergraph.engines.spark.snapshots import DataFile, Snapshot
 
 
 def net_rows(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
@@ -23,6 +23,13 @@ def net_rows(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     sums = rows.group_by(list(columns), use_threads=False).aggregate([(WEIGHT, "sum")])
     sums = sums.rename_columns({f"{WEIGHT}_sum": WEIGHT}).select(schema.names)
     return sums.filter(pc.not_equal(sums[WEIGHT], 0)).cast(schema)
+
+
+def net_files(files: Snapshot, some: Sequence[DataFile], columns: Sequence[str]) -> pa.Table:
+    """Add up the rows of some files, which must fit into memory."""
+    schema = arrow_schema(columns)
+    parts = [pq.read_table(path, columns=schema.names, partitioning=None).cast(schema) for path in files.absolute(some)]
+    return net_rows(pa.concat_tables(parts), columns) if parts else schema.empty_table()
 
 
 class NetTail:

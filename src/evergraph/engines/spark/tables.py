@@ -21,7 +21,7 @@ from evergraph.engines.spark import statistics
 from evergraph.engines.spark.contents import SMALL, StoredRows, TableVersionUnknown
 from evergraph.engines.spark.dumps import estimated_rows
 from evergraph.engines.spark.loading import OnError, collect_rejected, read_dump
-from evergraph.engines.spark.net import consolidated, net_rows
+from evergraph.engines.spark.net import consolidated, net_files, net_rows
 from evergraph.engines.spark.rows import QUAD, WEIGHT, spark_schema
 from evergraph.engines.spark.snapshots import (
     BUCKET,
@@ -121,6 +121,32 @@ class WeightedTable(StoredRows):
         known = statistics.load(self.path)
         if known is not None and abs(self.snapshot().rows - known.rows) > known.rows // 5:
             self._measure(spark)
+        return True
+
+    def compact_here(self) -> bool:
+        """Fold everything into a base of one bucket, in this process: for tables whose changes fit into memory.
+
+        Where the base is too large for that, only the files of the tail become one. False where there was nothing to
+        do, or others did it.
+        """
+        opened = open_delta(self.path)
+        files = snapshot(self.path, opened)
+        whole = files.buckets <= 1 and files.rows <= _SLACK * ROWS_PER_BUCKET
+        replaced = [*files.base, *files.tail] if whole else [*files.tail]
+        if not files.tail or (len(files.tail) == 1 and not whole):
+            return False
+        net = net_files(files, replaced, self.columns)
+        actions = []
+        if net.num_rows:
+            path = new_folder(self.path) / "part-0.parquet"
+            write_small(path, net.sort_by([(name, "ascending") for name in self.order]))
+            actions = [added_file(self.path, path, self.columns, int(whole), 0, new=False)]
+        number = (opened.transaction_version(COMPACTION) or 0) + 1
+        try:
+            commit(opened, actions, replaced, app=COMPACTION, batch=number)
+        except CommitConflict:
+            discard(self.path, actions)
+            return False
         return True
 
     def _write(self, opened: DeltaTable, delta: DataFrame | pa.Table, large: bool | None) -> list[AddAction]:

@@ -158,12 +158,16 @@ class Catalogue:
     def __init__(self) -> None:
         self._known: Counter[Candidate] = Counter()
         self._by_predicate: dict[PatternTerm, list[Candidate]] = {}
+        self._open: set[PatternTerm] = set()
+        """The predicates of which all triples match."""
 
     def add(self, one: Candidate) -> None:
         """Count a pattern in."""
         self._known[one] += 1
         if self._known[one] == 1:
             self._by_predicate.setdefault(_predicate(one), []).append(one)
+            if _is_open(one):
+                self._open.add(one.predicate)
 
     def remove(self, one: Candidate) -> None:
         """Count a pattern out."""
@@ -171,8 +175,17 @@ class Catalogue:
         if not self._known[one]:
             del self._known[one]
             self._by_predicate[_predicate(one)].remove(one)
+            if _is_open(one):
+                self._open.discard(one.predicate)
+
+    def predicates(self) -> frozenset[NamedNode] | None:
+        """Return the predicates of all patterns; None if one of them is a variable."""
+        found = [one for one, patterns in self._by_predicate.items() if patterns]
+        return None if PREDICATE in found else frozenset(one for one in found if isinstance(one, NamedNode))
 
     def __contains__(self, quad: Quad) -> bool:
+        if quad.predicate in self._open:
+            return isinstance(quad.graph_name, DefaultGraph)
         some = self._by_predicate.get(quad.predicate, ())
         other = self._by_predicate.get(PREDICATE, ())
         return isinstance(quad.graph_name, DefaultGraph) and any(one.matches(quad) for one in (*some, *other))
@@ -180,3 +193,7 @@ class Catalogue:
 
 def _predicate(one: Candidate) -> PatternTerm:
     return PREDICATE if isinstance(one.predicate, Variable) else one.predicate
+
+
+def _is_open(one: Candidate) -> bool:
+    return (one.subject, one.object) == (SUBJECT, OBJECT) and isinstance(one.predicate, NamedNode)
