@@ -14,7 +14,7 @@ Where there is a choice, the one with the fewest pairs and keys is taken, as far
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import TypeAlias
@@ -26,6 +26,9 @@ Block: TypeAlias = tuple[int, ...]
 """Numbers of comparisons."""
 
 Blocking: TypeAlias = tuple[Block, ...]
+
+KeyFunction: TypeAlias = Callable[[Prepared], Iterable[str]]
+"""Gives the keys of a resource; some may come twice."""
 
 SAMPLE = 400
 _KEY_COST = 0.25
@@ -43,28 +46,34 @@ class Keyring:
             None if one.missing is not None else one.measure.keys(one.threshold) for one in rule.comparisons
         ]
 
-    def index(self, block: Block, prepared: Prepared) -> Iterable[str]:
-        """Return the keys under which a resource is found."""
-        return _combined([self._keys(number, prepared, probe=False) for number in block])
+    def index(self, block: Block) -> KeyFunction:
+        """Return what gives the keys under which a resource is found."""
+        return self._combined(block, probe=False)
 
-    def probe(self, block: Block, prepared: Prepared) -> Iterable[str]:
-        """Return the keys under which all resources are found that match in the comparisons of the block."""
-        return _combined([self._keys(number, prepared, probe=True) for number in block])
+    def probe(self, block: Block) -> KeyFunction:
+        """Return what gives the keys under which all resources are found that match in the block's comparisons."""
+        return self._combined(block, probe=True)
 
-    def _keys(self, number: int, prepared: Prepared, *, probe: bool) -> Iterable[str]:
+    def _combined(self, block: Block, *, probe: bool) -> KeyFunction:
+        parts = [self._keys(number, probe=probe) for number in block]
+        if len(parts) == 1:
+            return parts[0]
+        return lambda prepared: [
+            "\0".join(choice) for choice in product(*(dict.fromkeys(part(prepared)) for part in parts))
+        ]
+
+    def _keys(self, number: int, *, probe: bool) -> KeyFunction:
         scheme = self.schemes[number]
         assert scheme is not None
         function = scheme.probe if probe else scheme.index
-        values = prepared[number]
-        if len(values) == 1:
-            return function(values[0])
-        return {key for value in values for key in function(value)}
 
+        def keys(prepared: Prepared) -> Iterable[str]:
+            values = prepared[number]
+            if len(values) == 1:
+                return function(values[0])
+            return {key for value in values for key in function(value)}
 
-def _combined(parts: list[Iterable[str]]) -> Iterable[str]:
-    if len(parts) == 1:
-        return parts[0]
-    return ["\0".join(choice) for choice in product(*(list(dict.fromkeys(part)) for part in parts))]
+        return keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +152,20 @@ class Planner:
 
     def _few_keys(self, block: Block) -> bool:
         return all(
-            len(list(keys(block, one))) <= _MOST_KEYS
-            for keys, sample in ((self.keyring.probe, self._samples[0]), (self.keyring.index, self._samples[1]))
+            len(list(keys(one))) <= _MOST_KEYS
+            for keys, sample in zip(self._functions(block), self._samples, strict=True)
             for one in sample[:20]
         )
 
+    def _functions(self, block: Block) -> tuple[KeyFunction, KeyFunction]:
+        return self.keyring.probe(block), self.keyring.index(block)
+
     def _block(self, block: Block) -> Estimate:
         if block not in self._estimates:
-            probes = Counter(key for one in self._samples[0] for key in set(self.keyring.probe(block, one)))
-            indexed = Counter(key for one in self._samples[1] for key in set(self.keyring.index(block, one)))
+            probes, indexed = (
+                Counter(key for one in sample for key in set(keys(one)))
+                for keys, sample in zip(self._functions(block), self._samples, strict=True)
+            )
             scales = [size / max(1, len(sample)) for size, sample in zip(self._sizes, self._samples, strict=True)]
             pairs = sum(count * indexed[key] for key, count in probes.items()) * scales[0] * scales[1]
             keys = probes.total() * scales[0] + indexed.total() * scales[1]

@@ -49,9 +49,9 @@ def deletions() -> Keys:
     A replacement leaves the same rest at its place; an insertion makes the shorter one a rest of the longer one.
     """
 
-    def keys(text: str) -> set[str]:
-        found = {text[:place] + text[place + 1 :] for place in range(len(text))}
-        found.add(text)
+    def keys(text: str) -> list[str]:
+        found = [text[:place] + text[place + 1 :] for place in range(len(text))]
+        found.append(text)
         return found
 
     return SameKeys(keys)

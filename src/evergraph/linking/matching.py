@@ -14,14 +14,14 @@ class Index:
     """The resources of one side by the keys of the blocks. A key with one resource holds it without a set around it."""
 
     def __init__(self, keyring: Keyring, blocking: Blocking) -> None:
-        self._keyring = keyring
-        self._blocking = blocking
-        self._tables: list[dict[str, str | set[str]]] = [{} for _ in blocking]
+        tables: list[dict[str, str | set[str]]] = [{} for _ in blocking]
+        self._indexed = [(keyring.index(block), table) for block, table in zip(blocking, tables, strict=True)]
+        self._probed = [(keyring.probe(block), table.get) for block, table in zip(blocking, tables, strict=True)]
 
     def add(self, name: str, prepared: Prepared) -> None:
         """Enter a resource."""
-        for block, table in zip(self._blocking, self._tables, strict=True):
-            for key in self._keyring.index(block, prepared):
+        for keys, table in self._indexed:
+            for key in keys(prepared):
                 found = table.get(key)
                 if found is None:
                     table[key] = name
@@ -32,8 +32,8 @@ class Index:
 
     def remove(self, name: str, prepared: Prepared) -> None:
         """Take a resource out."""
-        for block, table in zip(self._blocking, self._tables, strict=True):
-            for key in self._keyring.index(block, prepared):
+        for keys, table in self._indexed:
+            for key in keys(prepared):
                 found = table.get(key)
                 if isinstance(found, set):
                     found.discard(name)
@@ -45,9 +45,8 @@ class Index:
     def probe(self, prepared: Prepared) -> set[str]:
         """Return the resources that may match."""
         candidates: set[str] = set()
-        for block, table in zip(self._blocking, self._tables, strict=True):
-            get = table.get
-            for key in self._keyring.probe(block, prepared):
+        for keys, get in self._probed:
+            for key in keys(prepared):
                 found = get(key)
                 if found is not None:
                     if isinstance(found, set):
@@ -57,7 +56,7 @@ class Index:
         return candidates
 
     def __len__(self) -> int:
-        return sum(len(table) for table in self._tables)
+        return sum(len(table) for _, table in self._indexed)
 
 
 @dataclass(slots=True)

@@ -71,6 +71,8 @@ class Side:
 
     def transformed(self, texts: Texts) -> tuple[str, ...]:
         """Return what the transformations make of the texts of a resource."""
+        if len(self.properties) == 1 and len(one := texts[self.properties[0]]) == 1:
+            return apply(self.transformations, one[0])
         return tuple(part for text in self.joined(texts) for part in apply(self.transformations, text))
 
 
@@ -95,9 +97,11 @@ class Comparison:
         """What decides and scores two prepared values."""
         return scorer(self.measure, self.threshold)
 
-    def prepare(self, texts: Iterable[str]) -> tuple[Any, ...]:
+    def prepare(self, texts: Sequence[str]) -> tuple[Any, ...]:
         """Return what is compared of transformed texts; nothing if none of them is a value."""
         prepare = self.measure.prepare
+        if len(texts) == 1:
+            return () if (value := prepare(texts[0])) is None else (value,)
         return tuple(dict.fromkeys(value for text in texts if (value := prepare(text)) is not None))
 
     def best(self, source: Sequence[Any], target: Sequence[Any]) -> Score:

@@ -2,12 +2,12 @@
 
 Each side is a table of resources with their texts. Keys are computed in Arrow batches, as rows of key and resource;
 pairs that share a key are an equi-join, each pair once; a second pass in Arrow batches compares them. A key that many
-resources of the indexed side have is spread: they are dealt out to several parts, and who looks for the key looks in
-all of them. So no task gets more than a bounded share of any key.
+resources of the indexed side have, as a sample of them tells, is spread: they are dealt out to several parts, and who
+looks for the key looks in all of them. So no task gets more than a bounded share of any key.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import pyarrow as pa
@@ -21,6 +21,9 @@ from evergraph.linking.rules import Entity, Rule, Texts
 
 SKEWED = 2_000
 """A key that more resources than this have is spread, so many to a part."""
+
+SAMPLED = 16
+"""How common keys are is told by one of so many resources."""
 
 SMALL = 2_000
 """Up to so many resources are matched on the spot."""
@@ -38,11 +41,11 @@ class SparkMatcher(Matcher):
         self._spark = spark
 
     def _found(self, side: int, entities: Mapping[str, Entity]) -> Links:
-        if len(entities) <= SMALL and self.has_index(1 - side):
-            return super()._found(side, entities)
         if self._planned == (-1, -1):
             self.plan()
         others = self._halves[1 - side].entities
+        if self._is_small(side, len(entities), len(others)):
+            return super()._found(side, entities)
         if not entities or not others:
             return {}
         probing, indexed = (table(self._spark, _texts(half)) for half in (entities, others))
@@ -52,6 +55,12 @@ class SparkMatcher(Matcher):
             (source, target): score
             for source, target, score in zip(rows["source"], rows["target"], rows["score"], strict=True)
         }
+
+    def _is_small(self, side: int, probing: int, others: int) -> bool:
+        """Tell whether Spark would take longer to begin than this process to end."""
+        if self.blocking is None:
+            return probing * others <= SMALL * SMALL
+        return probing <= SMALL and (others <= 10 * SMALL or self.has_index(1 - side))
 
 
 def _texts(entities: Mapping[str, Entity]) -> dict[str, Texts]:
@@ -83,9 +92,11 @@ def candidates(
     probing: DataFrame, indexed: DataFrame, rule: Rule, blocking: Blocking, *, source_probes: bool = True
 ) -> DataFrame:
     """Return the pairs that share a key, each once, as columns ``one`` (of those that probe) and ``other``."""
-    looked = probing.mapInArrow(partial(_keys, rule, blocking, source_probes, True), _KEYS)
-    found = indexed.mapInArrow(partial(_keys, rule, blocking, not source_probes, False), _KEYS)
-    counts = found.groupBy("key").count().where(sf.col("count") > SKEWED)
+    looked = _hashed(probing.mapInArrow(partial(_keys, rule, blocking, source_probes, True), _KEYS))
+    index = partial(_keys, rule, blocking, not source_probes, False)
+    found = _hashed(indexed.mapInArrow(index, _KEYS))
+    some = _hashed(indexed.where(sf.pmod(sf.xxhash64("name"), sf.lit(SAMPLED)) == 0).mapInArrow(index, _KEYS))
+    counts = some.groupBy("key").agg((sf.count("*") * SAMPLED).alias("count")).where(sf.col("count") > SKEWED)
     parts = sf.broadcast(counts.select("key", sf.ceil(sf.col("count") / SKEWED).cast("int").alias("parts")))
     one_part = sf.coalesce(sf.col("parts"), sf.lit(1))
     everywhere = looked.join(parts, "key", "left").select(
@@ -97,18 +108,23 @@ def candidates(
     return everywhere.join(dealt, ["key", "part"]).select("one", "other").distinct()
 
 
+def _hashed(keys: DataFrame) -> DataFrame:
+    """Make numbers of keys, which are shorter; those of two keys may be the same, and then a pair more is compared."""
+    return keys.select(sf.xxhash64("key").alias("key"), "name")
+
+
 def _keys(
     rule: Rule, blocking: Blocking, source: bool, probe: bool, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     keyring = Keyring(rule)
-    function: Callable[..., object] = keyring.probe if probe else keyring.index
+    functions = [keyring.probe(block) if probe else keyring.index(block) for block in blocking]
     for batch in batches:
         keys: list[str] = []
         names: list[str] = []
         for name, texts in zip(*(column.to_pylist() for column in batch.columns[:2]), strict=True):
             prepared = rule.prepare(_read(texts), source=source)
-            for number, block in enumerate(blocking):
-                several = {f"{number}|{key}" for key in function(block, prepared)}  # type: ignore[attr-defined]
+            for number, function in enumerate(functions):
+                several = {f"{number}|{key}" for key in function(prepared)}
                 keys += several
                 names += [name] * len(several)
         yield pa.RecordBatch.from_arrays([pa.array(keys, pa.string()), pa.array(names, pa.string())], ["key", "name"])
