@@ -83,7 +83,7 @@ def rules() -> dict[str, Rule]:
     return {"name": Rule(names()), "name and date": Rule(Group(Combine.AND, (names(), date)))}
 
 
-def loaded(rule: Rule, sides: tuple[dict[str, tuple[str, str]], ...]) -> Linkset:
+def loaded(rule: Rule, sides: tuple[dict[str, tuple[str, str]], ...]) -> Linkset[CatalogueView]:
     """Load both views; nothing is matched yet."""
     view = catalogue(parse_query(VIEW))
     linkset = Linkset(rule, CatalogueView(view), CatalogueView(view))
@@ -93,7 +93,7 @@ def loaded(rule: Rule, sides: tuple[dict[str, tuple[str, str]], ...]) -> Linkset
 
 
 def change(
-    linkset: Linkset, number: int, side: dict[str, tuple[str, str]], share: float, random: Random
+    linkset: Linkset[CatalogueView], number: int, side: dict[str, tuple[str, str]], share: float, random: Random
 ) -> tuple[int, float]:
     """Rename a share of one side; return how many, and the seconds of the SPARQL part."""
     some = random.sample(sorted(side), max(1, round(len(side) * share)))
@@ -106,7 +106,7 @@ def change(
     return len(some), time.process_time() - begin
 
 
-def timed(linkset: Linkset, mode: Mode | None = None) -> tuple[Run, float]:
+def timed(linkset: Linkset[CatalogueView], mode: Mode | None = None) -> tuple[Run, float]:
     """Make a run; return it with its seconds on one core."""
     gc.collect()
     begin = time.process_time()

@@ -22,7 +22,7 @@ _PLACE = re.compile(rb"places/(\d+)")
 _GOLD = "http://www.w3.org/2004/02/skos/core#closeMatch"
 
 
-def linkset(of: Definition) -> Linkset:
+def linkset(of: Definition) -> Linkset[CatalogueView]:
     return Linkset(of.rule, CatalogueView(of.source.catalogue), CatalogueView(of.target.catalogue), one_to_one=True)
 
 
@@ -51,7 +51,9 @@ class Gold:
         return quality(links, known), quality({pair for pair in links if pair[0] in judged}, known)
 
 
-def follow(of: Definition, sources: list[list[SourceChange]], points: int) -> tuple[Linkset, Gold, list[Quality]]:
+def follow(
+    of: Definition, sources: list[list[SourceChange]], points: int
+) -> tuple[Linkset[CatalogueView], Gold, list[Quality]]:
     """Follow both streams, and compare with a run from scratch, and some of all pairs, at every point."""
     maintained, gold, found = linkset(of), Gold(), []
     states: tuple[set[Quad], set[Quad]] = (set(), set())
@@ -75,7 +77,7 @@ def follow(of: Definition, sources: list[list[SourceChange]], points: int) -> tu
     return maintained, gold, found
 
 
-def check_some_pairs(maintained: Linkset, count: int = 2) -> None:
+def check_some_pairs(maintained: Linkset[CatalogueView], count: int = 2) -> None:
     """Compare a few mints with all places, by the definition."""
     sources, targets = (view.resources() for view in maintained.views)
     few = {name: texts for name, texts in sources.items() if len(texts[0]) < 8}

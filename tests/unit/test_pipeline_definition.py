@@ -120,7 +120,10 @@ MISTAKES = {
     "a bad name": ('[pipeline]\nname = "a/b"\n' + SOURCE + VIEW, r"toml:2: pipeline.name: 'a/b' cannot be a name"),
     "no name": (SOURCE + '[[view]]\ntext = "ASK {}"\n', r"toml:3: view: the key 'name' is missing"),
     "two names": (SOURCE + VIEW + VIEW, r"toml:7: view.name: there are two views 'a'"),
-    "no query": (SOURCE + '[[view]]\nname = "a"\n', r"toml:3: view: expected one of 'query' and 'text'"),
+    "no query": (
+        SOURCE + '[[view]]\nname = "a"\n',
+        r"toml:3: view: expected one of 'query', 'text', 'interest' and 'linkset'",
+    ),
     "no such query": (SOURCE + '[[view]]\nname = "a"\nquery = "no.rq"\n', r"toml:5: view.query: cannot read .*no.rq"),
     "a view that is no table": (SOURCE + "view = 3\n", r"toml:3: source.view: unknown key"),
     "views that are no tables": ("view = [1]\n" + SOURCE, r"toml:1: view: expected tables, written as \[\[view\]\]"),

@@ -71,17 +71,20 @@ class Definition:
     output: Output = field(default_factory=Output)
 
 
-def load_linkset(path: str | Path) -> Definition:
+def load_linkset(path: str | Path, *, alone: bool = True) -> Definition:
     """Read and check a definition.
 
+    :param alone: whether it says itself where data come from and links go to; else it is a view of a pipeline.
     :raises LinksetInvalid: with file, line, key and what was expected.
     """
     document = Document(Path(path))
     root = document.root
+    if not alone:
+        _refuse_own_data(root)
     linkset, output, run, evaluate = (root.table(key) for key in ("linkset", "output", "run", "evaluate"))
     names = Names(_prefixes(root))
     name = _name(linkset, Path(path).stem)
-    source, target = _dataset(root, "source", names), _dataset(root, "target", names)
+    source, target = (_dataset(root, key, names, alone) for key in ("source", "target"))
     _refuse_different(root.table("target"), source.catalogue, target.catalogue)
     match = root.table("match")
     if "match" not in document.values:
@@ -118,7 +121,18 @@ def _prefixes(root: Table) -> dict[str, str]:
     return {**PREFIXES, **{key: table.require(key, str, "") for key in values}}
 
 
-def _dataset(root: Table, key: str, names: Names) -> Dataset:
+_PIPELINE_HINT = "in a pipeline, both views are of the pipeline's data, and links go to the sinks of its view"
+
+
+def _refuse_own_data(root: Table) -> None:
+    sides = [(root.table(side), ("init", "changes")) for side in ("source", "target")]
+    for table, keys in ((root, ("output", "run", "evaluate")), (root.table("linkset"), ("state", "review")), *sides):
+        for key in keys:
+            if table.raw(key) is not None:
+                table.fail(f"'{key}' has no meaning for a linkset in a pipeline", key, hint=_PIPELINE_HINT)
+
+
+def _dataset(root: Table, key: str, names: Names, alone: bool) -> Dataset:
     table = root.table(key)
     file, inline = table.get("view", str), table.get("text", str)
     if (file is None) == (inline is None):
@@ -151,7 +165,7 @@ def _dataset(root: Table, key: str, names: Names) -> Dataset:
         _existing(table, "changes", changes) if changes else None,
         names.iri(table, "iri", iri) if (iri := table.get("iri", str)) else None,
     )
-    if not found.init and found.changes is None:
+    if alone and not found.init and found.changes is None:
         table.fail("expected data: 'init', 'changes' or both", hint="init lists RDF files; changes is a change source")
     table.refuse_others()
     return found

@@ -7,10 +7,11 @@ from pyspark.sql import functions as sf
 
 from evergraph.engines.spark.engine import SparkEngine
 from evergraph.engines.spark.net import consolidated
-from evergraph.engines.spark.rows import WEIGHT
+from evergraph.engines.spark.rows import WEIGHT, spark_schema
 from evergraph.engines.spark.tables import QuadTable, WeightedTable
 from evergraph.errors import UsageError
-from evergraph.pipeline.definition import Pipeline, TableSink
+from evergraph.pipeline.definition import Pipeline, TableSink, ViewDefinition
+from evergraph.pipeline.linksets import LinkedView
 from evergraph.pipeline.state import State
 
 
@@ -27,17 +28,24 @@ def compare(pipeline: Pipeline, spark: SparkSession) -> dict[str, object]:
     state = State(pipeline)
     try:
         quads = QuadTable(state.quads)
-        engine = SparkEngine(spark, quads, {view.name: view.query for view, _ in tables})
+        engine = SparkEngine(spark, quads, {name: one for view, _ in tables for name, one in view.queries().items()})
         state.remember(engine)
         report: dict[str, object] = {}
         for view, sink in tables:
             with engine.batch():
-                expected = engine.initial(view.name)
-                report[view.name] = _difference(spark, sink.path, expected, engine.views[view.name].columns)
+                report[view.name] = _difference(spark, sink.path, *_expected(view, spark, engine))
         ok = all(one == {"added": 0, "removed": 0} for one in report.values())
         return {"ok": ok, "batch": quads.committed(pipeline.name), "views": report}
     finally:
         state.close()
+
+
+def _expected(view: ViewDefinition, spark: SparkSession, engine: SparkEngine) -> tuple[DataFrame, tuple[str, ...]]:
+    if view.linkset is None:
+        return engine.initial(view.name), engine.views[view.name].columns
+    linked = LinkedView(view, spark)
+    linked.load(engine)
+    return spark.createDataFrame(linked.result().rows, spark_schema(linked.columns)), linked.columns
 
 
 def _difference(spark: SparkSession, path: Path, expected: DataFrame, columns: tuple[str, ...]) -> dict[str, int]:

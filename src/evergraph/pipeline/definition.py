@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from evergraph.errors import DataError, SyntaxProblem, UnsupportedInterest
+from evergraph.linking.definition import Definition, load_linkset
 from evergraph.pipeline.document import Document, PipelineInvalid, Table
 from evergraph.sources.feeds import Limit
 from evergraph.sparql.algebra import Construct, Describe, Query
@@ -82,12 +83,23 @@ KINDS: Mapping[type, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class ViewDefinition:
-    """A query to maintain. ``text`` is the query as it was written."""
+    """A query to maintain. ``text`` is the query as it was written.
+
+    The query of a linkset only says what its rows are: triples with its property.
+    """
 
     name: str
     text: str
     query: Query
     sinks: tuple[Sink, ...]
+    linkset: Definition | None = None
+
+    def queries(self) -> dict[str, Query]:
+        """Return what an engine has to maintain, under names that no two views share."""
+        if self.linkset is None:
+            return {self.name: self.query}
+        sides = {"source": self.linkset.source, "target": self.linkset.target}
+        return {f"{self.name} {side}": dataset.catalogue.query for side, dataset in sides.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +157,14 @@ def targets(pipeline: Pipeline) -> Iterator[tuple[ViewDefinition | None, Sink]]:
 
 def _view(table: Table) -> ViewDefinition:
     name = _name(table, "name", None)
+    if (linkset := table.get("linkset", str)) is not None:
+        return _linkset(table, name, linkset)
     interest = table.get("interest", str)
     file, inline = table.get("query", str) or interest, table.get("text", str)
     if (file is None) == (inline is None):
         table.fail(
-            "expected one of 'query' and 'text'", hint="query names a file; text is the query itself, in '''quotes'''"
+            "expected one of 'query', 'text', 'interest' and 'linkset'",
+            hint="query names a file; text is the query itself, in '''quotes'''",
         )
     where, base = str(table.document.path), table.document.path
     text = inline or ""
@@ -174,6 +189,18 @@ def _view(table: Table) -> ViewDefinition:
     view = ViewDefinition(name, text, query, tuple(_sink(inner, query) for inner in table.tables("sink")))
     table.refuse_others()
     return view
+
+
+def _linkset(table: Table, name: str, file: str) -> ViewDefinition:
+    for key in ("query", "text", "interest"):
+        if table.raw(key) is not None:
+            table.fail(f"a view is either a linkset or a query: there are 'linkset' and '{key}'", key)
+    path = _existing(table, "linkset", file)
+    definition = load_linkset(path, alone=False)
+    query = parse_query(f"CONSTRUCT {{ ?source {definition.predicate} ?target }} WHERE {{ }}")
+    sinks = tuple(_sink(inner, query) for inner in table.tables("sink"))
+    table.refuse_others()
+    return ViewDefinition(name, path.read_text("utf-8-sig"), query, sinks, definition)
 
 
 def _sink(table: Table, query: Query | None) -> Sink:

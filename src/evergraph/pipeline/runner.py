@@ -25,6 +25,7 @@ from evergraph.engines.spark.stream import planned_end, read_changes
 from evergraph.engines.spark.tables import QuadTable
 from evergraph.pipeline.definition import Pipeline, ViewDefinition, targets
 from evergraph.pipeline.failures import told
+from evergraph.pipeline.linksets import LinkedView
 from evergraph.pipeline.outcomes import Outcome, outcome_of
 from evergraph.pipeline.parts import Clock, Stopped, Target
 from evergraph.pipeline.sinks import Flow, Places, open_sink
@@ -67,6 +68,7 @@ class Runner:
             self._resources.callback(self._state.close)
             self._table = self._open_table()
             self._engine = self._open_engine()
+            self._linked = {view.name: LinkedView(view, spark) for view in pipeline.views if view.linkset is not None}
             self._targets = list(self._open_targets())
             self._state.accept({target.key for target in self._targets})
         except (PySparkException, Py4JError) as error:
@@ -80,6 +82,8 @@ class Runner:
         """Bring everything up to date; following a source, go on until `stop`."""
         try:
             self._load()
+            for linked in self._linked.values():
+                linked.load(self._engine)
             self._begin_sinks()
             query = self._start()
             try:
@@ -150,7 +154,7 @@ class Runner:
             self._table.append(arrow_schema(QUAD).empty_table(), app=self._pipeline.name, batch=0)
 
     def _open_engine(self) -> SparkEngine:
-        queries = {view.name: view.query for view in self._pipeline.views}
+        queries = {name: query for view in self._pipeline.views for name, query in view.queries().items()}
         engine = SparkEngine(self._spark, self._table, queries)
         self._state.remember(engine)
         return engine
@@ -168,13 +172,15 @@ class Runner:
     def _flow(self, view: ViewDefinition | None) -> Flow:
         if view is None:
             return Flow(None, QUAD, (), lambda: self._result(None))
-        known = self._engine.views[view.name]
+        known = self._linked.get(view.name) or self._engine.views[view.name]
         return Flow(view.query, known.columns, known.variables, lambda: self._result(view.name))
 
     def _result(self, view: str | None) -> Outcome:
         """Compute all that a view holds now."""
         if view is None:
             return outcome_of(self._table.read(self._spark), QUAD)
+        if view in self._linked:
+            return self._linked[view].result()
         return outcome_of(self._engine.initial(view), self._engine.views[view].columns)
 
     # --- the beginning of sinks
@@ -266,6 +272,13 @@ class Runner:
         self._tell(batch, sequence, changes, exact.added, exact.removed, views, clock)
 
     def _outcomes(self, delta: DataFrame | pa.Table) -> dict[str, Outcome]:
+        found = self._maintained(delta)
+        for name, linked in self._linked.items():
+            found[name] = linked.take(found)
+        return found
+
+    def _maintained(self, delta: DataFrame | pa.Table) -> dict[str, Outcome]:
+        """Return what the engine maintains."""
         frames = self._engine.deltas(delta)
         columns = {name: self._engine.views[name].columns for name in frames}
         if len(frames) < 2:

@@ -71,7 +71,8 @@ class State:
     def remember(self, engine: SparkEngine) -> None:
         """Let views see the world as they did in other runs: NOW() stays the same moment."""
         for name, view in list(engine.views.items()):
-            moment = Literal(self._record["views"][name]["now"], datatype=NamedNode(XSD + "dateTime"))
+            known = self._record["views"][name.partition(" ")[0]]  # both queries of a linkset have its name
+            moment = Literal(known["now"], datatype=NamedNode(XSD + "dateTime"))
             engine.views[name] = replace(view, environment=Environment(now=moment))
 
     # --- sinks
@@ -155,10 +156,11 @@ class State:
         for view in self._pipeline.views:
             known = self._record["views"].get(view.name)
             if known and known["query"] != _identity(view):
+                what = "query" if view.linkset is None else "linkset"
                 raise StateMismatch(
-                    f"the query of view '{view.name}' is not the one that {self.folder} was made with",
+                    f"the {what} of view '{view.name}' is not the one that {self.folder} was made with",
                     hint="give the changed view a new name and new targets: it then begins with its whole result; "
-                    "or put the old query back",
+                    f"or put the old {what} back",
                 )
 
     def _source(self) -> str:
@@ -169,5 +171,8 @@ class State:
 
 
 def _identity(view: ViewDefinition) -> str:
-    """Sum up the meaning of a query; layout and comments do not count."""
-    return hashlib.sha256(repr(view.query).encode()).hexdigest()
+    """Sum up the meaning of a query or of a linkset; layout and comments do not count."""
+    meaning: object = view.query
+    if (of := view.linkset) is not None:
+        meaning = (view.query, *view.queries().values(), of.rule_text, of.accept, of.one_to_one)
+    return hashlib.sha256(repr(meaning).encode()).hexdigest()

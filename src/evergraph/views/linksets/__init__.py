@@ -2,6 +2,6 @@
 
 from evergraph.views.linksets.linkset import Linkset, Mode, Run
 from evergraph.views.linksets.running import link
-from evergraph.views.linksets.view import CatalogueView
+from evergraph.views.linksets.view import CatalogueView, Resources
 
-__all__ = ["CatalogueView", "Linkset", "Mode", "Run", "link"]
+__all__ = ["CatalogueView", "Linkset", "Mode", "Resources", "Run", "link"]

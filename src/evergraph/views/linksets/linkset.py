@@ -9,12 +9,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Generic, TypeVar
 
 from evergraph.linking.matching import Matcher
 from evergraph.linking.oracle import Links
 from evergraph.linking.rules import Rule, Texts
 from evergraph.views.linksets.selection import Candidates, Pair, Selection
-from evergraph.views.linksets.view import CatalogueView
+from evergraph.views.linksets.view import Resources
 
 
 class Mode(StrEnum):
@@ -38,7 +39,10 @@ class Run:
     seconds: float
 
 
-class Linkset:
+View = TypeVar("View", bound=Resources)
+
+
+class Linkset(Generic[View]):
     """The links between the resources of two views.
 
     After every run they are what matching all resources of both views from scratch would give.
@@ -47,8 +51,8 @@ class Linkset:
     def __init__(
         self,
         rule: Rule,
-        source: CatalogueView,
-        target: CatalogueView,
+        source: View,
+        target: View,
         *,
         accept: float = 0.0,
         review: float | None = None,

@@ -12,7 +12,7 @@ from evergraph.linking.definition import Definition
 from evergraph.patch import write_transaction
 from evergraph.rdfio import read_quads, write_quads
 from evergraph.terms import XSD, Literal, NamedNode, Quad
-from evergraph.views.linksets.linkset import Linkset
+from evergraph.views.linksets.linkset import Linkset, View
 from evergraph.views.linksets.selection import Pair
 
 _VOID = "http://rdfs.org/ns/void#"
@@ -61,7 +61,7 @@ def read_reference(path: Path) -> set[Pair]:
     return {(str(quad.subject), str(quad.object)) for quad in read_quads(path)}
 
 
-def publish(definition: Definition, linkset: Linkset, added: frozenset[Pair], removed: frozenset[Pair]) -> None:
+def publish(definition: Definition, linkset: Linkset[View], added: frozenset[Pair], removed: frozenset[Pair]) -> None:
     """Write all files that the definition asks for, each wholly or not at all."""
     output, links = definition.output, linkset.links
     for path in (output.links, output.review, output.void, output.quality):

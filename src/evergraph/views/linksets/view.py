@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import TypeAlias
 
 from evergraph.delta import Delta, Request
@@ -30,45 +30,32 @@ class Affected:
         return self.removed | self.added
 
 
-class CatalogueView:
-    """A catalogue view over one dataset.
+class Resources:
+    """The resources of a catalogue view, as the exact changes of its triples leave them.
 
-    Updates come with a time that grows. For each, R⁻ and R⁺ are taken from the exact change of the view, so they are
-    no larger than they must be, and the view may use negation. The resources in them are stamped with the time; their
-    newest texts are P.
+    Changes come with a time that grows. The resources in R⁻ and R⁺ of each are stamped with it; their newest texts are
+    P.
     """
 
-    def __init__(self, catalogue: Catalogue, environment: Environment | None = None) -> None:
+    def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
         self.time = 0
-        self._engine = LocalEngine()
-        self._view = self._engine.register(catalogue.query, environment=environment)
         self._numbers: dict[object, int] = {one: number for number, one in enumerate(catalogue.properties)}
         self._triples: dict[str, set[Value]] = {}
         self._stamps: dict[str, int] = {}
 
-    def exact(self, request: Request) -> Delta:
-        """Return what a request really changes among the quads that the view can use."""
-        return self._engine.exact(request)
-
-    def take(self, delta: Delta, time: int | None = None) -> Affected:
-        """Take in an exact change."""
+    def put(self, removed_rows: Iterable[Row], added_rows: Iterable[Row], time: int | None = None) -> Affected:
+        """Take in a change of the view: triples that went, and triples that came."""
         self.time = self.time + 1 if time is None else time
-        if not delta:
-            return Affected(frozenset(), frozenset())
-        changes = self._engine.apply(delta)
-        if self._view.failed is not None:
-            raise self._view.failed
         removed, added = set[str](), set[str]()
-        for change in changes:
-            for name, value in self._values(change.removed):
-                self._triples[name].discard(value)
-                if not self._triples[name]:
-                    del self._triples[name]
-                removed.add(name)
-            for name, value in self._values(change.added):
-                self._triples.setdefault(name, set()).add(value)
-                added.add(name)
+        for name, value in self._values(removed_rows):
+            self._triples[name].discard(value)
+            if not self._triples[name]:
+                del self._triples[name]
+            removed.add(name)
+        for name, value in self._values(added_rows):
+            self._triples.setdefault(name, set()).add(value)
+            added.add(name)
         affected = Affected(frozenset(removed), frozenset(added))
         for name in affected.all():
             self._stamps.pop(name, None)  # the newest stand last
@@ -89,18 +76,14 @@ class CatalogueView:
 
     def texts(self, name: str) -> Texts | None:
         """Return the texts of a resource; None if it is not in the view."""
-        found: list[list[str]] = [[] for _ in self.catalogue.properties]
+        found: list[tuple[str, ...]] = [()] * len(self._numbers)
         typed = False
         for number, value, _ in self._triples.get(name, ()):
             if number < 0:
                 typed = True
             else:
-                found[number].append(value)
-        return (
-            tuple([tuple(several if len(several) < 2 else sorted(set(several))) for several in found])
-            if typed
-            else None
-        )
+                found[number] += (value,)
+        return tuple([one if len(one) < 2 else tuple(sorted(set(one))) for one in found]) if typed else None
 
     def _values(self, rows: Iterable[Row]) -> Iterator[tuple[str, Value]]:
         """Return what triples of the view say, with the names of the resources. Blank nodes are left out."""
@@ -112,3 +95,28 @@ class CatalogueView:
     def resources(self) -> dict[str, Texts]:
         """Return all resources of the view."""
         return {name: texts for name in self._triples if (texts := self.texts(name)) is not None}
+
+
+class CatalogueView(Resources):
+    """A catalogue view over one dataset, maintained by the local engine.
+
+    For each update, R⁻ and R⁺ are taken from the exact change of the view, so they are no larger than they must be, and
+    the view may use negation.
+    """
+
+    def __init__(self, catalogue: Catalogue, environment: Environment | None = None) -> None:
+        super().__init__(catalogue)
+        self._engine = LocalEngine()
+        self._view = self._engine.register(catalogue.query, environment=environment)
+
+    def exact(self, request: Request) -> Delta:
+        """Return what a request really changes among the quads that the view can use."""
+        return self._engine.exact(request)
+
+    def take(self, delta: Delta, time: int | None = None) -> Affected:
+        """Take in an exact change."""
+        changes = self._engine.apply(delta) if delta else []
+        if self._view.failed is not None:
+            raise self._view.failed
+        removed = chain.from_iterable(change.removed for change in changes)
+        return self.put(removed, chain.from_iterable(change.added for change in changes), time)
