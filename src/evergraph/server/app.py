@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from evergraph.server import events, feed, problems, replica_routes, sparql_protocol
+from evergraph.server import events, feed, problems, shelf_routes, sparql_protocol
 from evergraph.server.access import SECURE, Access
 from evergraph.server.broker import Broker
 from evergraph.server.cors import Cors, Hosts
@@ -95,7 +95,7 @@ class App:
 
     async def _answer(self, request: Request) -> Response:
         path = _path(request.scope)
-        methods = self._routes.get(path) or replica_routes.route(self._broker, path)
+        methods = self._routes.get(path) or shelf_routes.route(self._broker, path)
         if methods is None:
             raise Problem(problems.WRONG_PATH, f"there is nothing at {request.scope['path']}", 404)
         if not self._hosts.knows(request.scope):

@@ -16,6 +16,7 @@ from evergraph.engines.local.views import View
 from evergraph.errors import EvergraphError, StateLimit
 from evergraph.server import problems
 from evergraph.server.guard import check_services
+from evergraph.server.linksets import Linksets
 from evergraph.server.metrics import Metrics
 from evergraph.server.problems import Problem, problem_of
 from evergraph.server.registry import Registry
@@ -55,13 +56,16 @@ class Broker:
         self._pool = ThreadPoolExecutor(self.limits.queries_at_once, "evergraph-query")
         self.writer: Writer
         self.shelf: Shelf
+        self.linksets: Linksets
         self.registry: Registry
 
     async def start(self) -> None:
         """Begin to work."""
         self.shelf = Shelf(self.database, self.settings.folder, self.limits.replicas)
-        self.writer = Writer(self.database, self._publish, self.limits.batch, self.shelf.take)
+        self.linksets = Linksets(self.database, self.settings.folder, self.limits.linksets)
+        self.writer = Writer(self.database, self._publish, self.limits.batch, self._observe)
         await self.writer.submit(self.shelf.restore)
+        await self.writer.submit(self.linksets.restore)
         self.registry = Registry(self.settings.folder, self.limits, self.writer.deliver, self.settings.keep_seconds)
         self.metrics.gauge("subscriptions", "Subscriptions with a connection.", lambda: len(self.registry.live))
         self.metrics.gauge(
@@ -86,6 +90,7 @@ class Broker:
         for channel in self.channels:
             channel.on_end()
         self._pool.shutdown(wait=False, cancel_futures=True)
+        self.linksets.close()
         self.registry.close()
         self.database.close()
 
@@ -360,6 +365,11 @@ class Broker:
             self.writer.submit(work)
 
     # --- what the writer tells
+
+    def _observe(self, changes: list[Change]) -> None:
+        """Let what is derived follow; in the thread of the writer."""
+        self.shelf.take(changes)
+        self.linksets.take(changes)
 
     def _publish(self, deliveries: list[Delivery], changes: list[Change]) -> None:
         for one, view, sequence, step in deliveries:

@@ -91,7 +91,6 @@ def openapi() -> dict[str, Any]:
         "content": {"application/rdf-patch": _TEXT, "text/event-stream": _TEXT},
     }
     objects = {"description": "A JSON object.", "content": {"application/json": {"schema": {"type": "object"}}}}
-    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
     plain = {"description": "Text.", "content": {"text/plain": _TEXT}}
     paths: dict[str, Any] = {
         "/query": {"get": ask, "post": ask_by_post},
@@ -127,19 +126,8 @@ def openapi() -> dict[str, Any]:
                 ],
             )
         },
-        "/replicas": {"get": _operation("List the replicas", {"200": objects})},
-        "/replicas/{name}": {
-            "get": _operation("Read what a replica holds", {"200": _RESULTS}, parameters=[name]),
-            "put": _operation("Register an interest", {"201": objects}, parameters=[name]),
-            "delete": _operation("End a replica", {"204": {"description": "Done."}}, parameters=[name]),
-        },
-        "/replicas/{name}/changes": {
-            "get": _operation(
-                "Read the changes of a replica, or follow them",
-                {"200": patches},
-                parameters=[name, _parameter("after", "The last change that is known.", "integer")],
-            )
-        },
+        **_derived("replica", patches, objects),
+        **_derived("linkset", patches, objects),
         "/oauth/register": {"post": _operation("Register a client", {"201": objects})},
         "/oauth/token": {"post": _operation("Get a token, with Basic authorisation", {"201": objects})},
         "/echo": {"get": _operation("See that the broker is up", {"200": objects})},
@@ -156,6 +144,25 @@ def openapi() -> dict[str, Any]:
                 "Updated": _object(sequence="integer", inserted="integer", deleted="integer", response="object"),
             },
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _derived(kind: str, patches: dict[str, Any], objects: dict[str, Any]) -> dict[str, Any]:
+    """Describe the addresses of what can be registered: interests, or definitions of linksets."""
+    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+    after = _parameter("after", "The last change that is known.", "integer")
+    return {
+        f"/{kind}s": {"get": _operation(f"List the {kind}s", {"200": objects})},
+        f"/{kind}s/{{name}}": {
+            "get": _operation(f"Read what a {kind} holds", {"200": _RESULTS}, parameters=[name]),
+            "put": _operation(f"Register a {kind}", {"201": objects}, parameters=[name]),
+            "delete": _operation(f"End a {kind}", {"204": {"description": "Done."}}, parameters=[name]),
+        },
+        f"/{kind}s/{{name}}/changes": {
+            "get": _operation(
+                f"Read the changes of a {kind}, or follow them", {"200": patches}, parameters=[name, after]
+            )
         },
     }
 

@@ -42,6 +42,14 @@ class Held:
         if len(self.history) > KEPT:
             self.since = self.history.popleft().sequence
 
+    def after(self, name: str, after: int, limit: int, now: int) -> tuple[int, list[Change]]:
+        """Return the changes after one of the data, and the change that one is at with them, ``now`` with all."""
+        if after < self.since:
+            text = f"changes of {name!r} are known after change {self.since}, not {after}; read the whole again"
+            raise Problem(problems.PROTOCOL, text, 410)
+        found = [change for change in self.history if change.sequence > after][:limit]
+        return (found[-1].sequence if len(found) == limit else now), found
+
 
 class Shelf:
     """The replicas of a broker. All methods but `__init__` are for the thread that writes."""
@@ -115,12 +123,7 @@ class Shelf:
 
     def changes(self, name: str, after: int, limit: int) -> tuple[int, list[Change]]:
         """Return the changes of a replica after one of the data, and the change that one is at with them."""
-        held = self._known(name)
-        if after < held.since:
-            text = f"changes of {name!r} are known after change {held.since}, not {after}; read the whole again"
-            raise Problem(problems.PROTOCOL, text, 410)
-        found = [change for change in held.history if change.sequence > after][:limit]
-        return (found[-1].sequence if len(found) == limit else self._database.sequence), found
+        return self._known(name).after(name, after, limit, self._database.sequence)
 
     def take(self, changes: list[Change]) -> None:
         """Bring all replicas up to date."""

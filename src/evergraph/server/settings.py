@@ -26,6 +26,8 @@ class Limits:
     connections: int = 10_000
     replicas: int = 100
     """How many replicas may be registered."""
+    linksets: int = 20
+    """How many linksets may be registered."""
     requests_per_second: float = 5_000.0
     """For each user; 0 is no limit."""
     backlog: int = 1_000
