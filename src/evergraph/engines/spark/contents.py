@@ -13,7 +13,7 @@ from pyspark.sql import functions as sf
 
 from evergraph.engines.spark import statistics
 from evergraph.engines.spark.net import NetTail, base_and_tail, consolidated, matching
-from evergraph.engines.spark.rows import WEIGHT, arrow_schema, spark_schema
+from evergraph.engines.spark.rows import QUAD, WEIGHT, arrow_schema, spark_schema
 from evergraph.engines.spark.snapshots import (
     BUCKET,
     BUCKETS,
@@ -26,9 +26,7 @@ from evergraph.engines.spark.snapshots import (
     snapshot,
 )
 from evergraph.engines.spark.statistics import Statistics
-from evergraph.engines.spark.writing import (
-    DATA,
-)
+from evergraph.engines.spark.writing import DATA
 from evergraph.errors import UsageError
 from evergraph.files import AnyPath
 
@@ -37,6 +35,9 @@ FORMAT = 1
 
 SMALL = 50_000
 """Up to so many rows, a change or a tail goes through the driver."""
+
+_SAMPLE = 1_000_000
+"""From about so many quads, in whole buckets, follows how many subjects and objects there are."""
 
 _FORMAT_KEY, _SHAPE_KEY = "evergraph.format", "evergraph.shape"
 
@@ -136,7 +137,13 @@ class StoredRows:
 
     def _measure(self, spark: SparkSession) -> Statistics:
         files = self.snapshot()
-        found = statistics.measure(self._net_content(spark, files), files.version)
+        content = self._net_content(spark, files)
+        if self.columns == QUAD and files.base_rows > _SAMPLE and self.key == "subject":
+            some = files.base[: -(-_SAMPLE * len(files.base) // files.base_rows)]
+            sample = self._frame(spark, files, some)
+            found = statistics.by_predicate(content, files.version, sample, len(some) / files.buckets)
+        else:
+            found = statistics.measure(content, files.version)
         statistics.save(self.path, found)
         return found
 

@@ -27,6 +27,8 @@ DATA = "data"
 ROWS_PER_BUCKET = 500_000
 MOST_BUCKETS = 4096
 _ROW_GROUP_BYTES = 8 << 20
+_SECOND_BITS = 48
+_PLACE = "_place"
 _PART = re.compile(r"part-(\d+)-.*\.parquet")
 
 
@@ -41,6 +43,19 @@ def bucket_of(key: str | None, buckets: int) -> Column:
     if key is None or buckets == 1:
         return sf.lit(0)
     return sf.pmod(sf.xxhash64(sf.col(key)), sf.lit(buckets)).cast("int")
+
+
+def place_of(order: Sequence[str]) -> Column:
+    """Tell where a row goes within its file: a number that keeps equal values of the first column together, and in
+    them those of the second.
+
+    Spark sorts by the first eight bytes of the first column, and compares whole texts where these are equal. Those of
+    IRIs always are; numbers are sorted without comparing anything.
+    """
+    if len(order) == 1:
+        return sf.xxhash64(order[0])
+    first = sf.xxhash64(order[0]).bitwiseAND(sf.lit(-1 << _SECOND_BITS))
+    return first.bitwiseOR(sf.shiftrightunsigned(sf.xxhash64(order[1]), 64 - _SECOND_BITS))
 
 
 def new_folder(root: Path) -> Path:
@@ -79,7 +94,9 @@ def write_base(
         rows = rows.coalesce(1)
     else:
         rows = rows.withColumn(BUCKET, place).repartitionById(len(chosen), BUCKET).drop(BUCKET)
-    return _write_buckets(rows.sortWithinPartitions(*order) if order else rows, root, columns, buckets, chosen, new)
+    if order:
+        rows = rows.withColumn(_PLACE, place_of(order)).sortWithinPartitions(_PLACE, *order).drop(_PLACE)
+    return _write_buckets(rows, root, columns, buckets, chosen, new)
 
 
 def write_set(
@@ -91,8 +108,9 @@ def write_set(
     files need anyway, and equal rows fall together in it; by hashing, they would first be found and then sorted.
     """
     *first, last = order
-    placed = frame.withColumn(BUCKET, bucket_of(key, buckets)).repartitionById(buckets, BUCKET)
-    once = placed.groupBy(BUCKET, *order).agg(sf.max(last).alias("_last")).sortWithinPartitions(BUCKET, *first)
+    placed = frame.withColumns({_PLACE: place_of(order), BUCKET: bucket_of(key, buckets)})
+    groups = placed.repartitionById(buckets, BUCKET).groupBy(_PLACE, BUCKET, *order)
+    once = groups.agg(sf.max(last).alias("_last")).sortWithinPartitions(_PLACE, BUCKET, *first)
     rows = once.select(
         *[sf.col("_last" if name == last else name).alias(name) for name in columns],
         sf.lit(1).cast("long").alias(WEIGHT),

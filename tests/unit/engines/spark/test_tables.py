@@ -185,6 +185,25 @@ def test_statistics_are_kept(spark: "SparkSession", tmp_path: Path) -> None:
     assert QuadTable(tmp_path / "t").statistics(spark) == measured
 
 
+def test_statistics_of_a_large_table_follow_from_a_sample(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sample of 1,000 quads out of 8,000, which is one file of four: 4,000 subjects, objects that are all different or 50."""
+    monkeypatch.setattr("evergraph.engines.spark.writing.ROWS_PER_BUCKET", 500)
+    monkeypatch.setattr("evergraph.engines.spark.contents._SAMPLE", 1000)
+    dump = tmp_path / "dump.nt"
+    lines = (f'<x:s{n}> <x:name> "{n}" .\n<x:s{n}> <x:kind> "{n % 50}" .\n' for n in range(4000))
+    dump.write_text("".join(lines))
+    table = QuadTable.make(tmp_path / "t")
+    table.load(spark, [dump])
+    assert len(table.snapshot().base) == 4
+    measured = table.statistics(spark)
+    name, kind = (measured.predicates[f"<x:{one}>"] for one in ("name", "kind"))
+    assert (measured.rows, name.rows, kind.rows) == (8000, 4000, 4000)
+    assert all(3000 < count < 5000 for count in (name.subjects, kind.subjects, name.objects))
+    assert 40 < kind.objects < 60
+
+
 def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoTable):
         WeightedTable(tmp_path)
