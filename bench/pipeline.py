@@ -208,7 +208,8 @@ def _catching_up(report: Report, root: Path, views: tuple[tuple[str, str], ...])
     rates = {}
     for cores in (1, 2):
         pipeline = Pipeline(root / f"backlog-{cores}", base, views)
-        pipeline.finished(cores=cores)
+        pipeline.write(4)
+        pipeline.finished(cores=cores)  # loads the data
         for _ in range(backlog):
             pipeline.write(size)
         lines = pipeline.finished(cores=cores)
