@@ -255,6 +255,16 @@ def test_clear_and_reinserted(tmp_path: Path) -> None:
     )
 
 
+def test_what_came_before_a_damaged_change_is_in_the_file(tmp_path: Path) -> None:
+    changeset(tmp_path / "changes", 1, (), triples(":Rio a dbo:Athlete ; dbp:goals 1 . :Ann a dbo:Athlete ."))
+    (tmp_path / "changes/000002.added.nt").write_text("<urn:a> <urn:b")
+    interest = rq(tmp_path / "interest.rq", PREFIXES, ATHLETES)
+    options = ("--changes", tmp_path / "changes", "--target", tmp_path / "target", "--potential", tmp_path / "aside")
+    assert "1 changes are in the target" in run("replicate", interest, *options, code=1).stderr
+    assert len(content(tmp_path / "target/data.nt")) == 2
+    assert len(content(tmp_path / "aside/data.nt")) == 1
+
+
 def test_a_damaged_change_stops_the_stream_until_it_is_mended(tmp_path: Path) -> None:
     rq(tmp_path / "i.rq", "", "SELECT * { ?s ?p ?o }")
     for number in (1, 3):
@@ -434,6 +444,9 @@ def test_tables_of_others_are_refused(tmp_path: Path) -> None:
     (tmp_path / "table/mine.txt").write_text("x")
     assert "is there already" in run("replicate", tmp_path / "athletes.rq", *options, code=1).stderr
     assert [path.name for path in (tmp_path / "table").iterdir()] == ["mine.txt"]
+    rmtree(tmp_path / "table")
+    (tmp_path / "table").write_text("x")
+    assert "cannot create the folder" in run("replicate", tmp_path / "athletes.rq", *options, code=1).stderr
     assert not (tmp_path / "state").exists()
 
 

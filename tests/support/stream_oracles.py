@@ -24,12 +24,40 @@ PLEIADES = "https://pleiades.stoa.org/places/vocab#"
 
 
 @dataclass(slots=True)
+class Triples:
+    """A set of triples, by predicate and subject: two of them are compared without looking at each triple."""
+
+    objects: dict[int, dict[int, set[int]]] = field(default_factory=dict)
+    count: int = 0
+
+    def __contains__(self, triple: Ids) -> bool:
+        subject, predicate, object_ = triple
+        return object_ in self.objects.get(predicate, {}).get(subject, ())
+
+    def add(self, triple: Ids) -> None:
+        """Add what is not there."""
+        assert triple not in self
+        subject, predicate, object_ = triple
+        self.objects.setdefault(predicate, {}).setdefault(subject, set()).add(object_)
+        self.count += 1
+
+    def remove(self, triple: Ids) -> None:
+        """Remove what is there."""
+        subject, predicate, object_ = triple
+        found = self.objects[predicate][subject]
+        found.remove(object_)
+        if not found:
+            del self.objects[predicate][subject]
+        self.count -= 1
+
+
+@dataclass(slots=True)
 class Mirror:
-    """All triples of a dataset: by predicate, then by subject."""
+    """All triples of a dataset, and the numbers of their terms."""
 
     terms: dict[Term, int] = field(default_factory=dict)
     literals: dict[int, Literal] = field(default_factory=dict)
-    objects: dict[int, dict[int, set[int]]] = field(default_factory=dict)
+    triples: Triples = field(default_factory=Triples)
 
     def number(self, term: Term) -> int:
         """Return the number of a term."""
@@ -44,16 +72,18 @@ class Mirror:
         return {(number(quad.subject), number(quad.predicate), number(quad.object)) for quad in quads}
 
     def take(self, request: Request) -> None:
-        """Make a change."""
-        for subject, predicate, object_ in self.ids(request.removed):
-            self.objects.get(predicate, {}).get(subject, set()).discard(object_)
-        for subject, predicate, object_ in self.ids(request.added):
-            self.objects.setdefault(predicate, {}).setdefault(subject, set()).add(object_)
+        """Make a change, exact or not."""
+        for triple in self.ids(request.removed):
+            if triple in self.triples:
+                self.triples.remove(triple)
+        for triple in self.ids(request.added):
+            if triple not in self.triples:
+                self.triples.add(triple)
 
     def of(self, predicate: str) -> tuple[int, dict[int, set[int]]]:
         """Return the number of a predicate, and the objects of its subjects."""
         number = self.number(NamedNode(predicate))
-        return number, self.objects.get(number, {})
+        return number, self.triples.objects.get(number, {})
 
 
 Definition: TypeAlias = Callable[[Mirror], Iterator[Ids]]
@@ -67,29 +97,48 @@ class Plain:
     predicates: tuple[str, ...]
     types: tuple[str, ...]
 
-    def candidates(self, mirror: Mirror) -> Iterator[Ids]:
-        """List all triples that match some pattern: those of the predicates, and those that say a type."""
-        for name in self.predicates:
-            predicate, found = mirror.of(name)
-            yield from ((subject, predicate, object_) for subject, objects in found.items() for object_ in objects)
+    def candidates(self, mirror: Mirror) -> dict[int, dict[int, set[int]]]:
+        """Return all triples that match some pattern: those of the predicates, and those that say a type."""
         predicate, types = mirror.of(RDF + "type")
         wanted = {mirror.number(NamedNode(name)) for name in self.types}
-        yield from ((subject, predicate, one) for subject, objects in types.items() for one in objects & wanted)
+        typed = {subject: objects & wanted for subject, objects in types.items() if not wanted.isdisjoint(objects)}
+        found = {predicate: typed} | dict(mirror.of(name) for name in self.predicates)
+        return {predicate: objects for predicate, objects in found.items() if objects}
 
 
 @dataclass(slots=True)
-class Kept:
-    """A set of triples that changes: it refuses to lose what it has not, and to get what it has."""
+class Followed:
+    """An interest, as far as it has been followed: what was shipped to its target, and what was kept for it."""
 
-    triples: set[Ids] = field(default_factory=set)
+    plain: Plain
+    shipped: set[Ids] = field(default_factory=set)
+    kept: Triples = field(default_factory=Triples)
 
-    def take(self, mirror: Mirror, delta: Delta) -> None:
-        """Make an exact change."""
-        gone, come = mirror.ids(delta.deleted), mirror.ids(delta.inserted)
-        assert gone <= self.triples
-        assert come.isdisjoint(self.triples)
-        self.triples -= gone
-        self.triples |= come
+    def take(self, mirror: Mirror, shipped: Delta, kept: Delta) -> None:
+        """Make exact changes: nothing goes that is not there, and nothing comes that is."""
+        gone, come = mirror.ids(shipped.deleted), mirror.ids(shipped.inserted)
+        assert gone <= self.shipped
+        assert come.isdisjoint(self.shipped)
+        self.shipped -= gone
+        self.shipped |= come
+        for triple in mirror.ids(kept.deleted):
+            self.kept.remove(triple)
+        for triple in mirror.ids(kept.inserted):
+            self.kept.add(triple)
+
+    def check(self, mirror: Mirror) -> None:
+        """Compare with the definition."""
+        assert self.shipped == set(self.plain.target(mirror))
+        found = {predicate: objects for predicate, objects in self.kept.objects.items() if objects}
+        assert found == self.plain.candidates(mirror)
+
+    def is_potential(self, triples: set[Ids]) -> bool:
+        """Tell whether these are the triples that are kept and were not shipped."""
+        return (
+            len(triples) == self.kept.count - len(self.shipped)
+            and triples.isdisjoint(self.shipped)
+            and all(triple in self.kept for triple in triples | self.shipped)
+        )
 
 
 def mints(mirror: Mirror) -> Iterator[Ids]:

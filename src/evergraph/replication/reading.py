@@ -74,11 +74,15 @@ class Reading:
         return replace(source, changesets=source.changesets[:count])
 
     def changes(self, position: int, place: str | None, idle: Callable[[], None]) -> Iterator[SourceChange]:
-        """Iterate over the changes after a position; ``idle`` is called whenever all have been read."""
+        """Iterate over the changes after a position; ``idle`` is called when all have been read that can be."""
         while True:
-            for change in self._present(position, place):
-                yield change
-                position, place = change.sequence, change.where
+            try:
+                for change in self._present(position, place):
+                    yield change
+                    position, place = change.sequence, change.where
+            except EvergraphError:
+                idle()
+                raise
             idle()
             if not self.follow:
                 return

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
+from deltalake.exceptions import DeltaError
 
 from evergraph.delta import Delta
 from evergraph.engines.spark.rows import arrow_schema
 from evergraph.engines.spark.tables import WeightedTable
 from evergraph.errors import StoreError
+from evergraph.sources.folders import make_folder
 from evergraph.terms import term_text
 
 COLUMNS = ("subject", "predicate", "object")
@@ -71,9 +73,15 @@ class TableTarget:
 
 
 def _open(folder: Path) -> WeightedTable:
-    if not WeightedTable.exists(folder):
-        _remove_unborn(folder)
-        return WeightedTable.create(folder, COLUMNS, distinct=True)
+    make_folder(folder)
+    try:
+        if not WeightedTable.exists(folder):
+            _remove_unborn(folder)
+            return WeightedTable.create(folder, COLUMNS, distinct=True)
+    except (DeltaError, OSError) as error:
+        raise StoreError(
+            f"cannot make a table in {folder}: {str(error).splitlines()[0]}", hint="choose another place"
+        ) from error
     table = WeightedTable(folder)
     if table.columns != COLUMNS:
         raise StoreError(f"{folder} is a table of {', '.join(table.columns)}", hint="name a new folder")
