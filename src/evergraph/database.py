@@ -1,5 +1,6 @@
 """A database: a dataset behind the gate, with a queue of updates, sequence numbers and a change log."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -122,6 +123,8 @@ class Database:
         self._log = log
         self._read_only = read_only
         self._load = load
+        self.timed = False
+        """Whether changes note when they were made."""
         self._turn = FifoLock()
         self._visible = Lock()
         self._maintaining = Lock()
@@ -182,7 +185,7 @@ class Database:
                     transaction = before
                     outcomes.append(error)
                     continue
-                changes.append(Change(self._sequence + len(changes) + 1, delta))
+                changes.append(Change(self._sequence + len(changes) + 1, delta, self._now()))
                 outcomes.append(changes[-1])
             if changes:
                 self._commit(transaction, *changes)
@@ -351,7 +354,7 @@ class Database:
                     run(transaction)
                     if not self._dataset.atomic:
                         self._write(transaction)
-                change = Change(self._sequence + 1, transaction.total)
+                change = Change(self._sequence + 1, transaction.total, self._now())
                 self._commit(transaction, change)
             except BaseException:
                 self._dataset.roll_back()
@@ -360,6 +363,9 @@ class Database:
             self._dataset.settle(change.sequence)
             self._notify(change)
             return change
+
+    def _now(self) -> float | None:
+        return time.time() if self.timed else None
 
     def _notify(self, change: Change) -> None:
         if self._engine is None or not change:

@@ -153,6 +153,8 @@ class Change:
 
     sequence: int
     delta: Delta = field(default_factory=Delta)
+    time: float | None = field(default=None, compare=False)
+    """When it was made, in seconds since 1970, if that was noted."""
 
     @property
     def inserted(self) -> frozenset[Quad]:

@@ -1,12 +1,13 @@
 """The change log: every change of a database as RDF Patch, in order, without gaps.
 
 A folder of segments, each named after the sequence number of its first change (``000000000001.rdfp``). A change is one
-``TX … TC`` with its number in a header row. What a crash leaves unfinished at the end of the last segment has no
-``TC``; it never counted, and opening the log cuts it off.
+``TX … TC`` with its number in a header row, and the time in another if it was noted. What a crash leaves unfinished at
+the end of the last segment has no ``TC``; it never counted, and opening the log cuts it off.
 """
 
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from evergraph.delta import Change, Delta
@@ -16,7 +17,7 @@ from evergraph.patch import RawPatch, scan_patches, transaction
 from evergraph.terms import XSD, Literal, NamedNode
 
 _SEGMENT_BYTES = 64 * 2**20
-_INTEGER = NamedNode(XSD + "integer")
+_INTEGER, _MOMENT = NamedNode(XSD + "integer"), NamedNode(XSD + "dateTime")
 
 
 class ChangeLog:
@@ -50,7 +51,7 @@ class ChangeLog:
             number = _number(change)
             if number > after:
                 request = change.parse().request
-                yield Change(number, Delta(inserted=request.added, deleted=request.removed))
+                yield Change(number, Delta(inserted=request.added, deleted=request.removed), _time(change))
 
     def _scan(self, after: int) -> Iterator[tuple[RawPatch, Path]]:
         segments = self._segments()
@@ -172,7 +173,19 @@ class ChangeLog:
 
 
 def _entry(change: Change) -> bytes:
-    return transaction(change.delta, {"sequence": Literal(str(change.sequence), datatype=_INTEGER)})
+    header = {"sequence": Literal(str(change.sequence), datatype=_INTEGER)}
+    if change.time is not None:
+        moment = datetime.fromtimestamp(change.time, UTC).isoformat(timespec="milliseconds")
+        header["time"] = Literal(moment.replace("+00:00", "Z"), datatype=_MOMENT)
+    return transaction(change.delta, header)
+
+
+def _time(patch: RawPatch) -> float | None:
+    header = patch.header.get("time")
+    try:
+        return datetime.fromisoformat(header.value).timestamp() if isinstance(header, Literal) else None
+    except ValueError:
+        return None
 
 
 def _number(patch: RawPatch) -> int:

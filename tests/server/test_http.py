@@ -215,6 +215,11 @@ def test_neptune_streams(served: Served) -> None:
         {"commitNum": first + 1, "opNum": 1},
     ]
     assert [record["op"] for record in found["records"]] == ["ADD", "ADD", "REMOVE"]
+    times = [record["commitTimestampInMillis"] for record in found["records"]]
+    assert times == sorted(times)
+    assert times[0] == times[1]
+    assert abs(times[-1] - 1000 * time.time()) < 60_000
+    assert found["lastTrxTimestamp"] == times[-1]
     assert [record.get("isLastOp", False) for record in found["records"]] == [False, True, False]
     last = found["lastEventId"]
     rest = read(iteratorType="AFTER_SEQUENCE_NUMBER", commitNum=last["commitNum"], opNum=last["opNum"]).json()

@@ -31,6 +31,17 @@ def test_is_a_readable_patch(folder: Path) -> None:
     )  # fmt: skip
 
 
+def test_times_come_back(tmp_path: Path) -> None:
+    log = ChangeLog(tmp_path)
+    log.append(Change(1, time=1_794_830_000.125), Change(2), Change(3, time=0.0))
+    log.close()
+    text = (tmp_path / "000000000001.rdfp").read_text()
+    assert 'H time "2026-11-16T11:53:20.125Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n' in text
+    assert [found.time for found in ChangeLog(tmp_path).read()] == [1_794_830_000.125, None, 0.0]
+    (tmp_path / "000000000001.rdfp").write_text(text.replace("2026-11-16T", "once upon a time"))
+    assert [found.time for found in ChangeLog(tmp_path).read()] == [None, None, 0.0]
+
+
 def test_sequences_have_no_gaps(folder: Path) -> None:
     log = ChangeLog(folder)
     for sequence in (3, 5):

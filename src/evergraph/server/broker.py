@@ -41,6 +41,7 @@ class Broker:
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self.database = database
+        self.database.timed = True
         self.settings = settings
         self.limits = settings.limits
         self.metrics = Metrics()

@@ -107,8 +107,11 @@ async def neptune(broker: Broker, request: Request) -> Response:
     records = await _records(broker, commit, operation, limit)
     if not records:
         raise _neptune_problem("StreamRecordsNotFoundException", f"no records from {commit}, {operation} on", 404)
-    last = records[-1]["eventId"]
-    body = {"lastEventId": last, "format": "NQUADS", "records": records, "totalRecords": len(records)}
+    last = records[-1]
+    body: dict[str, Any] = {"lastEventId": last["eventId"]}
+    if "commitTimestampInMillis" in last:
+        body["lastTrxTimestamp"] = last["commitTimestampInMillis"]
+    body |= {"format": "NQUADS", "records": records, "totalRecords": len(records)}
     return Response(json.dumps(body, ensure_ascii=False), media_type="application/json")
 
 
@@ -129,8 +132,14 @@ async def _records(broker: Broker, commit: int, operation: int, limit: int) -> l
 def _change_records(change: Change) -> list[dict[str, Any]]:
     quads: list[tuple[str, Quad]] = [("REMOVE", quad) for quad in sorted_quads(change.deleted)]
     quads += [("ADD", quad) for quad in sorted_quads(change.inserted)]
+    when = {} if change.time is None else {"commitTimestampInMillis": round(1000 * change.time)}
     records: list[dict[str, Any]] = [
-        {"eventId": {"commitNum": change.sequence, "opNum": number}, "data": {"stmt": f"{quad} ."}, "op": operation}
+        {
+            **when,
+            "eventId": {"commitNum": change.sequence, "opNum": number},
+            "data": {"stmt": f"{quad} ."},
+            "op": operation,
+        }
         for number, (operation, quad) in enumerate(quads, 1)
     ]
     if records:

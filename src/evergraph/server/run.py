@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import gc
+import itertools
 import logging
 import signal
 import socket
@@ -22,6 +24,21 @@ from evergraph.server.settings import Settings
 
 _BACKLOG = 2_048
 _FORGET_EVERY = 60.0
+_THRESHOLDS = (10_000, 10, 1_000)
+"""How many objects come, younger collections go, and middle ones, before Python collects garbage by itself."""
+_COLLECT_EVERY = 10
+"""After how many times forgetting old subscriptions, garbage is looked for among all objects."""
+
+
+def collect() -> None:
+    """Look for garbage among all objects, and not again among those that stay.
+
+    With thousands of subscriptions this takes a tenth of a second, in which nobody is told anything. By itself, Python
+    does it whenever the objects have become a quarter more.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 class _Server(uvicorn.Server):
@@ -85,10 +102,12 @@ class Running:
         await asyncio.gather(*self._tasks)
 
     async def _sweep(self) -> None:
-        while True:
+        for number in itertools.count(1):
             await asyncio.sleep(_FORGET_EVERY)
             self.broker.registry.forget_old()
             self.broker.registry.commit()
+            if number % _COLLECT_EVERY == 0:
+                collect()
 
 
 def _config(app: App, settings: Settings) -> uvicorn.Config:
@@ -148,6 +167,8 @@ async def run(database: Database, settings: Settings, ready: Callable[[list[str]
         loop.add_signal_handler(one, stop.set)
     running = Running(database, settings, jsap)
     await running.start()
+    gc.set_threshold(*_THRESHOLDS)
+    collect()
     ready(running.addresses)
     await stop.wait()
     tell("shutting down", logging.INFO, subscriptions=len(running.broker.registry.live))
