@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the SPARQL servers that the endpoint tests run against, and SEPA's clients for the broker: best effort, safe to repeat.
+# Installs the SPARQL servers that the endpoint tests run against, and for the broker SEPA's clients and a browser: best
+# effort, safe to repeat.
 # What cannot be installed is said in one line each, and the tests that need it are skipped; the exit code is always 0.
 set -u
 
@@ -37,6 +38,16 @@ install_virtuoso() {
     apt_install virtuoso-opensource-7-bin && return
     as_root apt-get -o Acquire::Retries=1 -o Acquire::http::Timeout=30 update >"$log" 2>&1 </dev/null
     apt_install virtuoso-opensource-7-bin || skip "Virtuoso (apt-get: $(last_line "$log"))"
+}
+
+# The browser that the page of the broker is tested with.
+install_chromium() {
+    if has chromium || has chromium-browser || has google-chrome || has google-chrome-stable; then return; fi
+    if ! has apt-get; then skip "Chromium (there is no apt-get)"; return; fi
+    if [ "$(id -u)" != 0 ] && ! { has sudo && sudo -n true 2>/dev/null; }; then
+        skip "Chromium (apt-get needs root, and sudo asks for a password or is not there)"; return
+    fi
+    apt_install chromium || skip "Chromium (apt-get: $(last_line "$log"))"
 }
 
 # Prints the home of a Java that can run Fuseki: nothing for the one on PATH.
@@ -85,5 +96,6 @@ check_oxigraph
 install_sepy
 install_sepa_js
 install_virtuoso
+install_chromium
 install_fuseki
 exit 0
