@@ -3,13 +3,14 @@
 import gzip
 import os
 import time
+from os import fsdecode
 from pathlib import Path
 
 import pytest
 from tests.support.replica_files import changeset
 
 from evergraph.delta import Delta, Request
-from evergraph.errors import DataError
+from evergraph.errors import DataError, StoreError
 from evergraph.replication.reading import Reading
 from evergraph.replication.state import ReplicaState, digest
 from evergraph.terms import NamedNode, Quad
@@ -114,3 +115,24 @@ def test_what_no_interest_can_match_is_left_out_and_damage_is_not_overlooked(tmp
         out.write("<urn:a> <urn:other> broken .\n")
     with pytest.raises(DataError, match="000001"):
         list(reading._present(0, None))
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"version": 1}', '{"version": 2, "interests": {}}'])
+def test_a_state_that_cannot_be_read_is_told(tmp_path: Path, content: str) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state/state.json").write_text(content)
+    with pytest.raises(StoreError, match=r"state\.json"):
+        ReplicaState(tmp_path / "state", {})
+
+
+def test_names_of_changes_may_be_any_bytes(tmp_path: Path) -> None:
+    name = fsdecode(b"ch\xff\xc3\xa4nges/000001.added.nt")
+    state = ReplicaState(tmp_path / "state", {})
+    state.begin([])
+    state.filled()
+    state.advance([(Delta(), name)])
+    state.close()
+    state = ReplicaState(tmp_path / "state", {})
+    assert state.place == name
+    state.compact([])
+    state.close()

@@ -28,6 +28,8 @@ from evergraph.rdfio import read_quads, write_statements
 from evergraph.terms import Quad
 
 _VERSION = 1
+_AS_NAMES = ("utf-8", "surrogateescape")
+"""How the names of files are written, which may be any bytes."""
 _MANY = 10_000
 """After so many changes the base is written anew."""
 _FEW = 1_000
@@ -71,8 +73,10 @@ class ReplicaState:
             return
         except (OSError, ValueError) as error:
             raise StoreError(f"{path} cannot be read: {error}", hint="begin anew in another folder") from error
-        if content.get("version") != _VERSION:
+        if not isinstance(content, dict) or content.get("version") != _VERSION:
             raise StoreError(f"{path} was written by another version", hint="begin anew in another folder")
+        if not content.keys() >= {"interests", "filled", "base"}:
+            raise StoreError(f"{path} is damaged: it lacks some keys", hint="begin anew in another folder")
         if content["interests"] != self._interests:
             known = ", ".join(content["interests"])
             raise StoreError(
@@ -88,7 +92,7 @@ class ReplicaState:
     def _read_places(self) -> None:
         assert self._folder is not None
         with suppress(OSError):
-            for line in (self._folder / "places").read_text().splitlines():
+            for line in (self._folder / "places").read_bytes().decode(*_AS_NAMES).split("\n"):
                 number, _, place = line.partition("\t")
                 if place and number == str(self.position):
                     self._places = [place]
@@ -139,8 +143,8 @@ class ReplicaState:
         assert self._folder is not None
         lines = "".join(f"{number}\t{place}\n" for number, place in enumerate(places, self.position + 1))
         try:
-            with (self._folder / "places").open("a") as out:
-                out.write(lines)
+            with (self._folder / "places").open("ab") as out:
+                out.write(lines.encode(*_AS_NAMES))
                 out.flush()
                 os.fsync(out.fileno())
         except OSError as error:
@@ -184,7 +188,7 @@ class ReplicaState:
             out.write((json.dumps(content, indent=1) + "\n").encode())
         if self._places and self._base == self.position:
             with open_output(self._folder / "places") as out:
-                out.write(f"{self.position}\t{self._places[-1]}\n".encode())
+                out.write(f"{self.position}\t{self._places[-1]}\n".encode(*_AS_NAMES))
 
     def _forget_others(self) -> None:
         assert self._folder is not None
