@@ -8,13 +8,15 @@ the SPARQL part, which is the same for both ways; "choice" is what the linkset w
 
 import gc
 import os
+import resource
 import statistics
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 
-from bench.report import Report
+from bench.plots import plot
+from bench.report import RESULTS, Report
 from evergraph.delta import Delta
 from evergraph.linking.catalogue import RDF_TYPE, catalogue
 from evergraph.linking.measures import MEASURES
@@ -25,7 +27,9 @@ from evergraph.terms import Literal, NamedNode, Quad
 from evergraph.views.linksets import CatalogueView, Linkset, Mode, Run
 
 SIZES = 41_929, 9_937
-SHARES = (0.0001, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 1.0)
+SHARES = (0.0001, 0.001, 0.01, 1_000 / SIZES[0], 0.1, 0.3, 0.5, 0.7, 1.0)
+SPARK_SHARES = (0.0001, 0.01, 0.1, 1.0)
+WAYS = {"full": 5, "incremental": 6, "views (SPARQL), in both": 4}
 NS = "http://example.org/"
 VIEW = (
     f"PREFIX : <{NS}> CONSTRUCT {{ ?x a :Person ; :name ?name ; :born ?born }} "
@@ -168,40 +172,95 @@ def visible(streams: Path) -> None:
     report.show()
 
 
-def on_spark(size: int) -> None:
-    """Measure a full run of the name-only rule on Spark, with as many resources on each side; wall-clock seconds."""
-    from evergraph.engines.spark.session import open_session, stop_session
-    from evergraph.linking.spark import matched, table
+def figure(report: Report) -> None:
+    """Draw time over the number of resources that changed (Figure 3 of the paper), for changes of one side."""
+    for label in rules():
+        rows = [row for row in report.rows if row[:2] == (label, "one") and row[3] != "first"]
+        lines = {way: [(float(str(row[2])), float(str(row[place]))) for row in rows] for way, place in WAYS.items()}
+        path = RESULTS / f"linkset-{label.replace(' ', '-')}.svg"
+        plot(path, f"Matching again: {label}", "resources that changed", "milliseconds", lines, log=True)
 
-    report = Report("linkset_spark", ("resources of each side", "seconds", "links"), packages=("evergraph", "pyspark"))
-    spark = open_session()
-    try:
-        sides = [
-            {f"<{iri}>": ((text,), (born,)) for iri, (text, born) in side.items()} for side in persons((size, size))
-        ]
-        probing, indexed = (table(spark, side) for side in sides)
-        begin = time.perf_counter()
-        count = matched(probing, indexed, rules()["name"], ((0,),)).count()
-        report.add(size, time.perf_counter() - begin, count)
-    finally:
-        stop_session(spark)
+
+def beside_splink() -> None:
+    """Compare full runs with those of Splink, on the same persons; a tenth of them where it has to try all pairs."""
+    from bench.linkset_splink import is_installed, splink
+
+    if not is_installed():
+        print("Splink is not installed (pip install 'splink>=5'): no full runs beside its own")
+        return
+    columns = ("rule", "persons", "Evergraph ms", "links", "Splink ms", "Splink's pairs")
+    report = Report("linkset_splink", columns, packages=("evergraph", "rapidfuzz", "splink", "duckdb"))
+    for label, divisor in (("name and date", 1), ("name", 10)):
+        sides = persons((SIZES[0] // divisor, SIZES[1] // divisor))
+        linkset = loaded(rules()[label], sides)
+        run, seconds = timed(linkset)
+        others, pairs = splink(label, sides)
+        size = f"{len(sides[0]):,} × {len(sides[1]):,}"
+        report.add(label, size, 1e3 * seconds, run.links, 1e3 * others, pairs)
     report.show()
 
 
+def on_spark(size: int) -> None:
+    """Measure the name-only rule on Spark, with so many resources on each side: wall-clock seconds.
+
+    First everything is matched, then what changed of one side. What the driver's Python held at most is told, too.
+    """
+    from evergraph.engines.spark.session import open_session, stop_session
+    from evergraph.linking.spark import SparkMatcher
+
+    columns = ("resources of each side", "changed", "seconds", "links", "driver GB")
+    report = Report("linkset_spark", columns, packages=("evergraph", "pyspark"))
+    random = Random(2)
+    spark = open_session(memory="3g")
+    try:
+        matcher = SparkMatcher(rules()["name"], spark)
+        names = []
+        for number, side in enumerate(persons((size, size))):
+            matcher.replace(number, {f"<{iri}>": ((text,), (born,)) for iri, (text, born) in side.items()})
+            names.append(sorted(side))
+        begin = time.perf_counter()
+        links = len(matcher.full())
+        report.add(size, "everything, at first", time.perf_counter() - begin, links, _peak())
+        for share in SPARK_SHARES:
+            some = random.sample(names[0], round(size * share))
+            changed = {f"<{iri}>": ((name(random),), ("1900-01-01",)) for iri in some}
+            begin = time.perf_counter()
+            matcher.replace(0, changed)
+            links = len(matcher.partners(0, changed))
+            report.add(size, f"{len(some):,} ({share:.2%})", time.perf_counter() - begin, links, _peak())
+    finally:
+        stop_session(spark)
+        report.show()
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
 def main() -> None:
-    """Run the benchmark.
+    """Run the benchmark, with Splink beside it where that is installed.
 
     With ``EVERGRAPH_STREAMS`` in the environment also over the real streams in that folder; with
-    ``EVERGRAPH_LINKSET_SPARK`` also on Spark, with so many resources on each side.
+    ``EVERGRAPH_LINKSET_SPARK`` also on Spark, with so many resources on each side. ``EVERGRAPH_BENCH_ONLY`` is one of
+    local, splink, streams and spark, and leaves the others out.
     """
+    only = os.environ.get("EVERGRAPH_BENCH_ONLY", "")
+    if only in ("", "local"):
+        local()
+    if only in ("", "splink"):
+        beside_splink()
+    if (streams := os.environ.get("EVERGRAPH_STREAMS")) and only in ("", "streams"):
+        visible(Path(streams))
+    if (size := os.environ.get("EVERGRAPH_LINKSET_SPARK")) and only in ("", "spark"):
+        on_spark(int(size))
 
+
+def local() -> None:
+    """Measure both ways and the choice between them, in this process."""
     columns = ("rule", "sides", "changed", "share", "view ms", "full ms", "incremental ms", "choice", "links")
     report = Report("linkset", columns, packages=("evergraph", "rapidfuzz"))
     for label, rule in rules().items():
         for both in (False, True):
             measure(report, label, rule, SIZES, both)
     report.show()
-    if streams := os.environ.get("EVERGRAPH_STREAMS"):
-        visible(Path(streams))
-    if size := os.environ.get("EVERGRAPH_LINKSET_SPARK"):
-        on_spark(int(size))
+    figure(report)
