@@ -1,6 +1,7 @@
 """TOML documents whose mistakes are told with file, line, key and what was expected."""
 
 import difflib
+import math
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
@@ -52,7 +53,7 @@ class Table:
         value = self._values[key]
         if kind is float and type(value) is int:
             value = float(value)
-        if type(value) is not kind:
+        if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
             self.fail(f"expected {_NAMES[kind]}, not {_shown(value)}", key)
         return value
 

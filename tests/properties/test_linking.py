@@ -100,6 +100,32 @@ def test_keys_of_any_texts(name: str, one: str, other: str, data: st.DataObject)
         assert set(keys.probe(one)) & set(keys.index(other))
 
 
+@pytest.mark.parametrize("name", MEASURES)
+def test_keys_of_values_that_are_too_large(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where most values have too many keys to be listed, nothing is lost, either."""
+    monkeypatch.setattr("evergraph.linking.keys.LONG", 4)
+    monkeypatch.setattr("evergraph.linking.keys.MOST_KEYS", 20)
+    for seed in range(60):
+        check_keys(name, seed)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_huge_values_have_few_keys(name: str) -> None:
+    measure = MEASURES[name]
+    for threshold in THRESHOLDS[measure.kind]:
+        keys = measure.keys(threshold)
+        for text in ("x" * 50_000, "word " * 10_000, " ".join(map(str, range(10_000)))):
+            value = measure.prepare(text)
+            if keys is not None and value is not None:
+                found = [list(keys.probe(value)), list(keys.index(value))]
+                assert set(found[0]) & set(found[1])
+                assert max(map(len, found)) < 50_000
+
+
+def test_more_edits_than_anybody_means() -> None:
+    assert MEASURES["levenshtein"].keys(1_000_000) is None
+
+
 def test_a_matching_rule_means_what_the_oracle_says() -> None:
     for seed in range(90):
         check_matching(seed)

@@ -242,16 +242,24 @@ def _resolved(table: Table, text: str) -> Path:
 
 
 def _refuse_doubles(definition: Definition, table: Table) -> None:
-    output = definition.output
-    used: dict[Path, str] = {definition.state: "state"}
+    """No file is used twice, and none is put into a folder that is read or that holds the state."""
+    used: dict[Path, str] = {}
     for side in (definition.source, definition.target):
         used |= dict.fromkeys(side.init, "init")
         if side.changes is not None:
             used[side.changes] = "changes"
+    _refuse_shared(Table({}, ("linkset",), table.document), "state", definition.state, used)
+    used[definition.state] = "state"
     for key in ("links", "review", "void", "changes", "quality"):
-        path = getattr(output, key)
-        if path is None:
-            continue
-        if path in used:
-            table.fail(f"{path} is already used, for '{used[path]}'", key, hint="give every file a place of its own")
-        used[path] = key
+        path = getattr(definition.output, key)
+        if path is not None:
+            _refuse_shared(table, key, path, used)
+            used[path] = key
+
+
+def _refuse_shared(table: Table, key: str, path: Path, used: dict[Path, str]) -> None:
+    for other, use in used.items():
+        if path == other or other in path.parents:
+            table.fail(f"{path} is already used, for '{use}'", key, hint="give every file a place of its own")
+        if path in other.parents and key in ("state", "changes"):
+            table.fail(f"{path} holds {other}, which is used for '{use}'", key, hint="name a folder of its own")

@@ -10,14 +10,24 @@ point is widened by more than its error.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import Any, Protocol
 from zlib import crc32
 
 from evergraph.linking.values import Point
 
 EPSILON = 1e-9
+LONG = 128
+"""Of texts that are longer than this, not every letter is left out once."""
+
+MOST_EDITS = 16
+"""More edits than this leave pieces that are in most texts."""
+
+MOST_KEYS = 100_000
+"""A value that would have more keys than this is looked for among all that are about as large."""
+
 _FAR = 2**40
 
 
@@ -57,6 +67,61 @@ def deletions() -> Keys:
     return SameKeys(keys)
 
 
+class Sized:
+    """Keys of values up to a size, and others for larger ones, of which the first would make too many.
+
+    ``sizes`` gives the sizes that partners of a value may have.
+    """
+
+    def __init__(self, most: int, size: Callable[[Any], int], sizes: Callable[[int], range], few: Keys, rest: Keys):
+        self._most = most
+        self._size = size
+        self._sizes = sizes
+        self._few = few
+        self._rest = rest
+        self._plain = bisect_right(range(most + 1), most, key=lambda size: sizes(size).stop - 1) - 1
+
+    def index(self, value: Any) -> Iterable[str]:
+        """Return the keys that values of this size have."""
+        return (self._few if self._size(value) <= self._most else self._rest).index(value)
+
+    def probe(self, value: Any) -> Iterable[str]:
+        """Return the keys of all sizes that partners may have."""
+        size = self._size(value)
+        if size <= self._plain:
+            return self._few.probe(value)
+        if self._sizes(size).start > self._most:
+            return self._rest.probe(value)
+        return chain(self._few.probe(value), self._rest.probe(value))
+
+
+class Magnitudes:
+    """Values of sizes with as many binary digits: all that is said of very large ones."""
+
+    def __init__(self, size: Callable[[Any], int], sizes: Callable[[int], range]) -> None:
+        self._size = size
+        self._sizes = sizes
+
+    def index(self, value: Any) -> tuple[str, ...]:
+        """Return the magnitude."""
+        return (f"~{self._size(value).bit_length()}",)
+
+    def probe(self, value: Any) -> list[str]:
+        """Return the magnitudes that partners may have."""
+        sizes = self._sizes(self._size(value))
+        return [f"~{digits}" for digits in range(sizes.start.bit_length(), (sizes.stop - 1).bit_length() + 1)]
+
+
+def _bounded(
+    keys: Keys, size: Callable[[Any], int], sizes: Callable[[int], range], count: Callable[[int], float]
+) -> Keys:
+    """Leave to magnitudes what would have more than `MOST_KEYS`; ``count`` says how many keys a size means."""
+    most = 8
+    while most < _FAR and count(2 * most) <= MOST_KEYS:
+        most *= 2
+    return Sized(most, size, sizes, keys, Magnitudes(size, sizes))
+
+
 class Segments:
     """Texts within d edits: cut one into d + 1 pieces; at least one piece stands whole in the other (pigeonhole).
 
@@ -91,13 +156,18 @@ class Segments:
         return found
 
 
-def edits(limit: int) -> Keys:
+def edits(limit: int) -> Keys | None:
     """Return the keys for texts within so many insertions, deletions and replacements."""
+
+    def lengths(length: int) -> range:
+        return range(max(1, length - limit), length + limit + 1)
+
     if limit == 0:
         return equality()
-    if limit == 1:
-        return deletions()
-    return Segments(lambda length: limit, lambda length: range(max(1, length - limit), length + limit + 1))
+    if limit > MOST_EDITS:
+        return None
+    segments = Segments(lambda length: limit, lengths)
+    return Sized(LONG, len, lengths, deletions(), segments) if limit == 1 else segments
 
 
 def relative_edits(least: float) -> Keys | None:
@@ -109,7 +179,13 @@ def relative_edits(least: float) -> Keys | None:
     def lengths(length: int) -> range:
         return range(max(1, math.ceil(length * least - EPSILON)), math.floor(length / least + EPSILON) + 1)
 
-    return Segments(lambda length: math.floor(allowed * (lengths(length).stop - 1) + EPSILON), lengths)
+    def limit(length: int) -> int:
+        return math.floor(allowed * (lengths(length).stop - 1) + EPSILON)
+
+    def count(length: int) -> float:
+        return len(lengths(length)) * (limit(length) + 1) ** 2 / 2
+
+    return _bounded(Segments(limit, lengths), len, lengths, count)
 
 
 class Prefixes:
@@ -150,6 +226,11 @@ class Prefixes:
             _, together = self._least(other)
             yield from _joined(other, members[: size - shared + together], together)
 
+    def count(self, size: int) -> float:
+        """Tell about how many keys a set of some size looks for."""
+        least, together = self._least(size)
+        return len(self._sizes(size)) * math.comb(size - least + together, together)
+
     def _least(self, size: int) -> tuple[int, int]:
         """Return the smallest overlap with any partner, and how many members make a key."""
         smallest = self._sizes(size).start
@@ -157,15 +238,13 @@ class Prefixes:
         return least, min(self._together, least)
 
 
-def token_prefixes(
-    overlap: Callable[[int, int], float],
-    ratio: float,
-    members: Callable[[Any], Iterable[str]] = iter,
-) -> Keys | None:
+def token_prefixes(overlap: Callable[[int, int], float], ratio: float) -> Keys | None:
     """Return the keys for sets, where the smaller one has at least ``ratio`` as many members as the other."""
     if ratio <= 0:
         return None
-    return Prefixes(members, _rare_first, overlap, _ratio_range(ratio))
+    sizes = _ratio_range(ratio)
+    keys = Prefixes(iter, _rare_first, overlap, sizes)
+    return _bounded(keys, len, sizes, keys.count)
 
 
 def jaro(least: float) -> Keys | None:
@@ -175,9 +254,9 @@ def jaro(least: float) -> Keys | None:
     """
     if 3 * least - 2 <= EPSILON:
         return None
-    return Prefixes(
-        _numbered, _rare_letters_first, lambda x, y: (3 * least - 1) * x * y / (x + y), _ratio_range(3 * least - 2), 3
-    )
+    sizes = _ratio_range(3 * least - 2)
+    keys = Prefixes(_numbered, _rare_letters_first, lambda x, y: (3 * least - 1) * x * y / (x + y), sizes, 3)
+    return _bounded(keys, len, sizes, keys.count)
 
 
 def jaro_winkler(least: float) -> Keys | None:

@@ -90,7 +90,7 @@ class Comparison:
     missing: Score = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "score"}
+        return {key: value for key, value in self.__dict__.copy().items() if key != "score"}
 
     @cached_property
     def score(self) -> Scorer:

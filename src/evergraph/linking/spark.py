@@ -28,6 +28,9 @@ SAMPLED = 16
 SMALL = 2_000
 """Up to so many resources are matched on the spot."""
 
+FEW = 20_000
+"""The keys of up to so many resources go to all tasks, so that those of the other side need not move."""
+
 _BATCH = 4_096
 _KEYS = "key string, name string"
 _FOUND = "source string, target string, score double"
@@ -49,7 +52,8 @@ class SparkMatcher(Matcher):
         if not entities or not others:
             return {}
         probing, indexed = (table(self._spark, _texts(half)) for half in (entities, others))
-        found = matched(probing, indexed, self.rule, self.blocking, source_probes=side == 0)
+        few = len(entities) <= FEW
+        found = matched(probing, indexed, self.rule, self.blocking, source_probes=side == 0, few=few)
         rows = found.toArrow().to_pydict()
         return {
             (source, target): score
@@ -75,13 +79,19 @@ def table(spark: SparkSession, resources: Mapping[str, Texts]) -> DataFrame:
 
 
 def matched(
-    probing: DataFrame, indexed: DataFrame, rule: Rule, blocking: Blocking | None, *, source_probes: bool = True
+    probing: DataFrame,
+    indexed: DataFrame,
+    rule: Rule,
+    blocking: Blocking | None,
+    *,
+    source_probes: bool = True,
+    few: bool = False,
 ) -> DataFrame:
-    """Return all links between two tables of resources: source, target, score."""
+    """Return all links between two tables of resources: source, target, score; ``few`` is about those that probe."""
     if blocking is None:
         pairs = probing.select(sf.col("name").alias("one")).crossJoin(indexed.select(sf.col("name").alias("other")))
     else:
-        pairs = candidates(probing, indexed, rule, blocking, source_probes=source_probes)
+        pairs = candidates(probing, indexed, rule, blocking, source_probes=source_probes, few=few)
     first = probing.select(sf.col("name").alias("one"), sf.col("texts").alias("one_texts"))
     second = indexed.select(sf.col("name").alias("other"), sf.col("texts").alias("other_texts"))
     full = pairs.join(first, "one").join(second, "other")
@@ -89,12 +99,21 @@ def matched(
 
 
 def candidates(
-    probing: DataFrame, indexed: DataFrame, rule: Rule, blocking: Blocking, *, source_probes: bool = True
+    probing: DataFrame,
+    indexed: DataFrame,
+    rule: Rule,
+    blocking: Blocking,
+    *,
+    source_probes: bool = True,
+    few: bool = False,
 ) -> DataFrame:
     """Return the pairs that share a key, each once, as columns ``one`` (of those that probe) and ``other``."""
     looked = _hashed(probing.mapInArrow(partial(_keys, rule, blocking, source_probes, True), _KEYS))
     index = partial(_keys, rule, blocking, not source_probes, False)
     found = _hashed(indexed.mapInArrow(index, _KEYS))
+    if few:
+        ones = sf.broadcast(looked.withColumnRenamed("name", "one"))
+        return found.withColumnRenamed("name", "other").join(ones, "key").select("one", "other").distinct()
     some = _hashed(indexed.where(sf.pmod(sf.xxhash64("name"), sf.lit(SAMPLED)) == 0).mapInArrow(index, _KEYS))
     counts = some.groupBy("key").agg((sf.count("*") * SAMPLED).alias("count")).where(sf.col("count") > SKEWED)
     parts = sf.broadcast(counts.select("key", sf.ceil(sf.col("count") / SKEWED).cast("int").alias("parts")))

@@ -33,9 +33,10 @@ def test_rules_go_to_other_processes() -> None:
         assert all_pairs(copy, *sides) == expected
 
 
-@pytest.mark.parametrize("seed", [3])
-def test_random_rules(spark: "SparkSession", seed: int) -> None:
-    random = Random(seed)
+@pytest.mark.parametrize("few", [0, 20_000])
+def test_random_rules(spark: "SparkSession", few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_spark, "FEW", few)
+    random = Random(3)
     rule, measures = random_rule(random)
     sides = random_side(random, measures, "s", 9), random_side(random, measures, "t", 12)
     matcher = SparkMatcher(rule, spark)
@@ -48,8 +49,9 @@ def test_random_rules(spark: "SparkSession", seed: int) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", MEASURES)
-def test_every_measure(spark: "SparkSession", name: str) -> None:
+def test_every_measure(spark: "SparkSession", name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(3):
+        monkeypatch.setattr(on_spark, "FEW", 20_000 * (seed % 2))
         random = Random(seed)
         rule, measures = random_rule(random, name)
         sides = random_side(random, measures, "s", 9), random_side(random, measures, "t", 12)
@@ -73,6 +75,8 @@ def test_a_key_that_all_have_is_spread(spark: "SparkSession", monkeypatch: pytes
     probing, indexed = on_spark.table(spark, sources), on_spark.table(spark, targets)
     pairs = on_spark.candidates(probing, indexed, rule, ((0,),))
     assert pairs.count() == 20 * 14
+    few = on_spark.candidates(probing, indexed, rule, ((0,),), few=True)
+    assert sorted(few.collect()) == sorted(pairs.collect())
     plan = pairs._jdf.queryExecution().executedPlan().toString()
     assert "CartesianProduct" not in plan
     assert "BroadcastNestedLoopJoin" not in plan

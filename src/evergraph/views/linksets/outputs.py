@@ -11,6 +11,7 @@ from evergraph.files import open_output
 from evergraph.linking.definition import Definition
 from evergraph.patch import write_transaction
 from evergraph.rdfio import read_quads, write_quads
+from evergraph.sources.folders import make_folder
 from evergraph.terms import XSD, Literal, NamedNode, Quad
 from evergraph.views.linksets.linkset import Linkset, View
 from evergraph.views.linksets.selection import Pair
@@ -66,7 +67,7 @@ def publish(definition: Definition, linkset: Linkset[View], added: frozenset[Pai
     output, links = definition.output, linkset.links
     for path in (output.links, output.review, output.void, output.quality):
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
     if output.links is not None:
         _write_links(output.links, definition, links)
     if output.review is not None:
@@ -75,7 +76,7 @@ def publish(definition: Definition, linkset: Linkset[View], added: frozenset[Pai
     if output.void is not None:
         write_quads(output.void, _void(definition, len(links)))
     if output.changes is not None:
-        output.changes.mkdir(parents=True, exist_ok=True)
+        make_folder(output.changes)
         with open_output(output.changes / f"{linkset.sequence:06}.rdfp") as out:
             quads = [frozenset(_quad(definition, pair) for pair in pairs) for pairs in (added, removed)]
             write_transaction(out, Delta(inserted=quads[0], deleted=quads[1]))
