@@ -5,7 +5,6 @@ import re
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -19,6 +18,7 @@ from evergraph.server.guard import check_services
 from evergraph.server.linksets import Linksets
 from evergraph.server.metrics import Metrics
 from evergraph.server.problems import Problem, problem_of
+from evergraph.server.queries import Queries
 from evergraph.server.registry import Registry
 from evergraph.server.replay import missed_steps
 from evergraph.server.replicas import Shelf
@@ -53,8 +53,7 @@ class Broker:
         self._per_user: Counter[str] = Counter()
         self._news: set[asyncio.Event] = set()
         self._resuming: set[str] = set()
-        self._running = 0
-        self._pool = ThreadPoolExecutor(self.limits.queries_at_once, "evergraph-query")
+        self._queries = Queries(self.limits.queries_at_once, self.limits.queries_left_behind)
         self.writer: Writer
         self.shelf: Shelf
         self.linksets: Linksets
@@ -74,6 +73,7 @@ class Broker:
         )
         self.metrics.gauge("connections", "Open subscription channels.", lambda: len(self.channels))
         self.metrics.gauge("jobs_waiting", "Updates and subscriptions in the queue.", lambda: self.writer.waiting)
+        self.metrics.gauge("queries_left_behind", "Queries that go on after their time.", lambda: self._queries.late)
         self.metrics.gauge("sequence", "The number of the last change.", lambda: self.database.sequence)
 
     async def stop(self) -> None:
@@ -90,7 +90,7 @@ class Broker:
             event.set()
         for channel in self.channels:
             channel.on_end()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._queries.close()
         self.linksets.close()
         self.registry.close()
         self.database.close()
@@ -115,26 +115,22 @@ class Broker:
     async def run(self, work: Callable[[], T], stop: Callable[[], None]) -> T:
         """Run a query in a thread of its own, for as long as queries may take; then ``stop`` is called."""
         self._refuse_if_closing()
-        if self._running >= self.limits.queries_at_once + self.limits.queries_waiting:
+        if self._queries.waiting >= self.limits.queries_waiting:
             raise Problem(problems.TOO_MANY, "too many queries are waiting", 429, {"Retry-After": "1"})
-        self._running += 1
         begin = time.perf_counter()
-        future = asyncio.get_running_loop().run_in_executor(self._pool, work)
-        future.add_done_callback(self._ran)
+        query = self._queries.submit(work)
         try:
-            return await asyncio.wait_for(asyncio.shield(future), self.limits.query_seconds or None)
+            found: T = await asyncio.wait_for(asyncio.shield(query.future), self.limits.query_seconds or None)
+            return found
         except TimeoutError as error:
-            stop()
             self.metrics.count("queries_timed_out")
             seconds = self.limits.query_seconds
             raise Problem("query_timeout", f"the query took longer than {seconds:g} s", 503) from error
         finally:
+            if not query.future.done():
+                stop()
+                self._queries.leave(query)
             self.metrics.time("query_seconds", time.perf_counter() - begin)
-
-    def _ran(self, future: "asyncio.Future[Any]") -> None:
-        self._running -= 1
-        if not future.cancelled():
-            future.exception()
 
     # --- subscriptions
 

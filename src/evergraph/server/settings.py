@@ -15,6 +15,8 @@ class Limits:
     query_seconds: float = 60.0
     queries_at_once: int = 8
     queries_waiting: int = 64
+    queries_left_behind: int = 8
+    """How many queries may go on after their time without keeping others from their turns."""
     updates_waiting: int = 10_000
     batch: int = 256
     """How many updates may be written together, with one wait for the disk."""
