@@ -53,8 +53,10 @@ class Table:
         value = self._values[key]
         if kind is float and type(value) is int:
             value = float(value)
-        if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
+        if type(value) is not kind:
             self.fail(f"expected {_NAMES[kind]}, not {_shown(value)}", key)
+        if isinstance(value, float) and not math.isfinite(value):
+            self.fail(f"expected a finite number, not {value}", key)
         return value
 
     def raw(self, key: str) -> object:

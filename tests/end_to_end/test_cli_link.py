@@ -194,6 +194,16 @@ def test_in_python(folder: Path) -> None:
             ":30: match.compare.measure: unknown measure",
             "'levenshtein'",
         ),
+        ("max = 1", "max = nan", ":31: match.compare.max: expected a finite number, not nan", ""),
+        (
+            "max = 1",
+            'max = 1\ntransform = [{ replace = "a", with = "\\\\9" }]',
+            ":32: match.compare.transform: 'a' with '\\9' is not a regular expression: invalid group reference 9",
+            "",
+        ),
+        ('"links.nt"', '"imdb/links.nt"', ":38: output.links: ", "give every file a place of its own"),
+        ('"owl:sameAs"', '"owl:sameAs"\nstate = "imdb"', ":4: linkset.state: ", "give every file a place of its own"),
+        ('"owl:sameAs"', '"owl:sameAs"\nstate = "."', ":4: linkset.state: ", "name a folder of its own"),
         ("max = 1", "max = 1.5", ":31: match.compare.max: expected a whole number", "distances up to max"),
         ("max = 1", "max = -1", ":31: match.compare.max: expected a whole number from 0 on", ""),
         ("max = 1", "min = 0.8", ":31: match.compare.min: 'levenshtein' is a distance", "levenshtein-similarity"),
@@ -248,6 +258,37 @@ def test_mistakes_are_told_by_line(folder: Path, before: str, after: str, messag
     assert f"directors.toml{message}" in error.value.message
     assert hint in error.value.hint
     assert not (folder / "directors.state").exists()
+
+
+def test_a_place_that_cannot_be_written_is_told(folder: Path) -> None:
+    """And the next run, which can write, publishes what this one found."""
+    (folder / "taken").write_text("")
+    (folder / "directors.toml").write_text(DEFINITION.replace('"links.nt"', '"taken/links.nt"'))
+    with pytest.raises(EvergraphError, match=r"cannot create the folder .*taken"):
+        eg.link(folder / "directors.toml")
+    (folder / "taken").unlink()
+    assert link(folder) == [line(2, 0, 0, 1, "incremental")]
+    assert (folder / "taken" / "links.nt").read_text().splitlines() == [LINK]
+    assert (folder / "changes" / "000001.rdfp").read_text().splitlines() == ["TX .", f"A {LINK}", "TC ."]
+
+
+def test_two_runs_at_once_do_not_share_a_state(folder: Path) -> None:
+    with running.opened(load_linkset(folder / "directors.toml")):
+        for fresh in (False, True):
+            with pytest.raises(EvergraphError, match="in use"):
+                eg.link(folder / "directors.toml", fresh=fresh)
+    assert link(folder) == [line(1, 1, 0, 1, "full")]
+
+
+def test_a_folder_with_other_files_is_no_state(folder: Path) -> None:
+    """Least of all one to be forgotten."""
+    (folder / "mine").mkdir()
+    (folder / "mine" / "thesis.txt").write_text("years of work")
+    (folder / "directors.toml").write_text(DEFINITION.replace('"owl:sameAs"', '"owl:sameAs"\nstate = "mine"', 1))
+    for fresh in (False, True):
+        with pytest.raises(EvergraphError, match=r"mine is not the state of a linkset: it holds thesis\.txt"):
+            eg.link(folder / "directors.toml", fresh=fresh)
+    assert (folder / "mine" / "thesis.txt").read_text() == "years of work"
 
 
 def test_another_view_needs_a_fresh_state(folder: Path) -> None:

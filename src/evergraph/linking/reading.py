@@ -209,7 +209,8 @@ def _transformation(table: Table, key: str, written: Any) -> Transformation:
     try:
         return _made(name, tuple(argument) if isinstance(argument, list) else argument, replacement)
     except (re.error, TypeError) as error:
-        table.fail(f"'{written[name]}' is not a regular expression: {error}", key)
+        shown = f"'{written[name]}'" + (f" with '{replacement}'" if replacement else "")
+        table.fail(f"{shown} is not a regular expression: {error}", key)
     except ValueError as error:
         table.fail(f"'{name}': {error}", key)
 

@@ -74,6 +74,7 @@ def stop_words(words: Argument) -> Transformation:
 def replace(pattern: Argument, replacement: str = "") -> Transformation:
     """Replace every match of a regular expression; groups are ``\\1``, ``\\2``…"""
     compiled = re.compile(_text(pattern))
+    compiled.sub(replacement, "")  # a group that is not there is told now
     return lambda text: (compiled.sub(replacement, text),)
 
 

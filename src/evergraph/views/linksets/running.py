@@ -1,6 +1,5 @@
 """``evergraph.link``: a linkset from its definition to its files, run by run."""
 
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from evergraph.sparql.expressions import Environment
 from evergraph.terms import XSD, Literal, NamedNode, Quad
 from evergraph.views.linksets.linkset import Linkset, Mode, Run
 from evergraph.views.linksets.outputs import publish
-from evergraph.views.linksets.state import LinksetState
+from evergraph.views.linksets.state import LinksetState, forget
 from evergraph.views.linksets.view import CatalogueView
 
 Report: TypeAlias = Callable[[Run], None]
@@ -65,7 +64,7 @@ def link(
 
 def _forget(definition: Definition) -> None:
     """Remove the state, and the changes of earlier runs, whose numbers will be used again."""
-    shutil.rmtree(definition.state, ignore_errors=True)
+    forget(definition.state)
     if definition.output.changes is not None:
         for path in definition.output.changes.glob("[0-9][0-9][0-9][0-9][0-9][0-9].rdfp"):
             path.unlink()

@@ -7,8 +7,10 @@ two is made good by the next run.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from evergraph.delta import Delta
@@ -25,6 +27,10 @@ FORMAT = 1
 SIDES = ("source", "target")
 RUNS_KEPT = 50
 """After so many runs at the latest, their files become one base."""
+
+
+_OWN = re.compile(r"(?:base-)?\d{6,}\.(?:source\.rdfp|target\.rdfp|links\.json)\.gz|linkset\.json|published|\..*")
+"""The names of files in the folder of a state."""
 
 
 class LinksetStateMismatch(EvergraphError):
@@ -141,6 +147,7 @@ class LinksetState:
         path = self.folder / "linkset.json"
         views = [_hash(side.text) for side in (self._definition.source, self._definition.target)]
         if not path.exists():
+            _refuse_others(self.folder)
             return {"sequence": 0, "positions": [0, 0], "files": [], "views": views, "rule": ""}
         try:
             record: dict[str, Any] = json.loads(path.read_text())
@@ -211,6 +218,30 @@ class LinksetState:
             for path in self.folder.glob(f"{one}.*"):
                 if one != _run(run.sequence) or ".links." not in path.name:
                     path.unlink()
+
+
+def forget(folder: Path) -> None:
+    """Remove what a linkset remembers, and nothing else; nobody may be using it."""
+    if not folder.exists():
+        return
+    lock = FolderLock(folder)
+    try:
+        _refuse_others(folder)
+        (folder / "linkset.json").unlink(missing_ok=True)  # first, so that a crash leaves nothing that counts
+        for path in folder.iterdir():
+            if not path.name.startswith("."):
+                path.unlink()
+    finally:
+        lock.release()
+
+
+def _refuse_others(folder: Path) -> None:
+    others = sorted(path.name for path in folder.iterdir() if not _OWN.fullmatch(path.name))
+    if others:
+        raise LinksetStateMismatch(
+            f"{folder} is not the state of a linkset: it holds {', '.join(others[:3])}",
+            hint="name an empty or new folder as 'state' in [linkset]",
+        )
 
 
 def _selection(definition: Definition) -> list[Any]:
