@@ -299,6 +299,24 @@ def test_another_view_needs_a_fresh_state(folder: Path) -> None:
     assert link(folder, "--fresh") == [line(1, 1, 0, 1, "full")]
 
 
+def test_another_property_needs_a_fresh_state(folder: Path) -> None:
+    """Else the changes would not add up to the links."""
+    link(folder)
+    (folder / "directors.toml").write_text(DEFINITION.replace("owl:sameAs", "skos:exactMatch"))
+    with pytest.raises(EvergraphError, match=r"the property of the links was <.*sameAs>"):
+        link(folder)
+    assert link(folder, "--fresh") == [line(1, 1, 0, 1, "full")]
+    assert (folder / "changes" / "000001.rdfp").read_text() == f"TX .\nA {(folder / 'links.nt').read_text()}TC .\n"
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{}", '{"format": 1'])
+def test_a_damaged_state_is_told(folder: Path, text: str) -> None:
+    link(folder)
+    (folder / "directors.state" / "linkset.json").write_text(text)
+    with pytest.raises(EvergraphError, match=r"damaged|state of another version"):
+        link(folder)
+
+
 def test_what_a_crash_left_unpublished_is_published(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     link(folder)
     patch(folder, "imdb", 2, 'D <http://imdb.example/Tim_Burton> <http://imdb.example/name> "Tim Burton" .')

@@ -148,17 +148,21 @@ class LinksetState:
         views = [_hash(side.text) for side in (self._definition.source, self._definition.target)]
         if not path.exists():
             _refuse_others(self.folder)
-            return {"sequence": 0, "positions": [0, 0], "files": [], "views": views, "rule": ""}
+            new = {"sequence": 0, "positions": [0, 0], "files": [], "views": views, "rule": ""}
+            return {**new, "predicate": str(self._definition.predicate)}
         try:
             record: dict[str, Any] = json.loads(path.read_text())
         except ValueError as error:
             raise DataError(f"{path}: damaged: {error}", hint="start anew with --fresh") from error
         hint = "start anew with --fresh, or name another 'state' in the definition"
-        if record.get("format") != FORMAT:
+        if not isinstance(record, dict) or record.get("format") != FORMAT:
             raise LinksetStateMismatch(f"{self.folder}: state of another version of Evergraph", hint=hint)
         for name, before, now in zip(SIDES, record["views"], views, strict=True):
             if before != now:
                 raise LinksetStateMismatch(f"{self.folder}: the view of the {name} is not what it was", hint=hint)
+        before = record.get("predicate", str(self._definition.predicate))
+        if before != str(self._definition.predicate):
+            raise LinksetStateMismatch(f"{self.folder}: the property of the links was {before}", hint=hint)
         return record
 
     def _files(self) -> list[str]:
