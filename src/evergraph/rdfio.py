@@ -124,11 +124,16 @@ def write_quads(path: AnyPath, quads: Iterable[Quad], *, format: RdfFormat | Non
             ) from None
 
 
-def write_statements(path: AnyPath, statements: Iterable[str]) -> None:
-    """Write triples to a file of N-Triples, in the order in which they come; each is the text of its three terms."""
+def write_statements(path: AnyPath, statements: Iterable[str], *, keep_equal: bool = False) -> None:
+    """Write triples to a file of N-Triples, in the order in which they come; each is the text of its three terms.
+
+    ``keep_equal`` leaves a file alone that has the same content already.
+    """
+    content = "".join([f"{statement} .\n" for statement in statements]).encode()
+    if keep_equal and Path(path).is_file() and Path(path).read_bytes() == content:
+        return
     with open_output(path) as out:
-        for statement in statements:
-            out.write(f"{statement} .\n".encode())
+        out.write(content)
 
 
 def syntax_problem(error: SyntaxError, where: str, *, line: int = 1, column: int = 1) -> SyntaxProblem:

@@ -1,6 +1,6 @@
 """``evergraph replicate``: the worked example, formats, what is refused, and each fault of iRap as a case."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -464,6 +464,28 @@ def test_a_target_that_somebody_emptied_is_filled_again(tmp_path: Path, prefix: 
             found = table_content(tmp_path / "target") or content(tmp_path / "target/data.nt")
         assert len(found) == 5
         rmtree(tmp_path / "target")
+
+
+def test_a_file_is_right_after_a_run_that_broke_off(tmp_path: Path) -> None:
+    interest = rq(tmp_path / "athletes.rq", PREFIXES, ATHLETES)
+
+    def replicate(on_change: Callable[[eg.ReplicaStep], None] | None = None) -> None:
+        eg.replicate(interest, changes=tmp_path / "changes", target=tmp_path / "target", on_change=on_change)
+
+    def fail(step: eg.ReplicaStep) -> None:
+        raise KeyboardInterrupt
+
+    write_table_history(tmp_path, 2)
+    replicate()
+    write_table_history(tmp_path, 3)
+    with pytest.raises(KeyboardInterrupt):
+        replicate(fail)  # the change is in the state, and not in the file
+    replicate()
+    expected = interesting(parse_interest(interest.read_text()), triples(TABLE_HISTORY[2]))
+    assert content(tmp_path / "target/data.nt") == expected
+    before = (tmp_path / "target/data.nt").stat().st_mtime_ns
+    replicate()
+    assert (tmp_path / "target/data.nt").stat().st_mtime_ns == before
 
 
 def test_engines_have_names(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ class FolderTarget:
     def __init__(self, folder: Path) -> None:
         make_folder(folder)
         self._file = folder / "data.nt"
-        self._changed = not self._file.exists()
+        self._changed = True  # a run that broke off may have left an old file
 
     def is_empty(self) -> bool:
         """Tell whether there is no file, or an empty one."""
@@ -85,7 +85,7 @@ class FolderTarget:
     def finish(self, statements: Callable[[], list[str]]) -> None:
         """Write the file, if it is not what it should be."""
         if self._changed:
-            write_statements(self._file, sorted(statements()))
+            write_statements(self._file, sorted(statements()), keep_equal=True)
             self._changed = False
 
     def close(self) -> None:
