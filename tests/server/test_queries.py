@@ -1,9 +1,10 @@
-"""Queries that take too long: they are answered, make room for others, and do not keep the broker from anything."""
+"""Queries that take too long, or are too deep: they are answered, and do not keep the broker from anything."""
 
 import asyncio
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -81,3 +82,45 @@ def test_refused_rather_than_drowned(tmp_path: Path) -> None:
         while ask(served, "ASK {}").status_code != 200:
             assert time.monotonic() < end, "turns come back when the store does"
             time.sleep(0.2)
+
+
+# --- what the store would not survive
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with broker() as one:
+        yield one
+
+
+SHAPES: dict[str, Callable[[int], str]] = {
+    "groups": lambda n: "{" * n + "?s ?p ?o" + "}" * n,
+    "sub-selects": lambda n: "{ SELECT * {" * n + "?s ?p ?o" + "}}" * n,
+    "conditions": lambda n: "?s ?p ?o FILTER(" + "IF(true,1," * n + "1" + ")" * n + ")",
+    "differences": lambda n: "?s ?p ?o ." + "MINUS{?s ?p 1}." * n,
+    "variables": lambda n: "?s ?p 1" + "".join(f"BIND(1 AS ?v{i})" for i in range(n)),
+    "alternatives": lambda n: "?s ?p ?o FILTER(" + "||".join(["?o=1"] * n) + ")",
+    "behind texts": lambda n: '?s ?p \'\\\'#\', """"#""" .' + "FILTER EXISTS {" * n + "?s ?p ?o" + "}" * n,
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_what_is_too_deep_is_refused(served: Served, name: str) -> None:
+    """One request of a few kilobytes could end the process: the stack of the store would be full."""
+    shape = SHAPES[name]
+    query = http().post(f"{served.url}/query", data={"query": f"SELECT * {{ {shape(5_000)} }}"}, timeout=60)
+    assert (query.status_code, query.json()["error"]) == (400, "SPARQL11ProtocolException"), query.text[:300]
+    update = {"update": f"INSERT {{ <urn:a> <urn:b> 1 }} WHERE {{ {shape(5_000)} }}"}
+    refused = http().post(f"{served.url}/update", data=update, timeout=60)
+    assert refused.status_code == 400, refused.text[:300]
+    assert http().get(f"{served.url}/echo").status_code == 200
+    fine = http().post(f"{served.url}/query", data={"query": f"SELECT * {{ {shape(40)} }}"}, timeout=60)
+    assert fine.status_code == 200, fine.text[:300]
+
+
+def test_large_data_are_not_deep(served: Served) -> None:
+    rows = "".join(
+        f"GRAPH <urn:g{n}#union> {{ <urn:s> <urn:if> '{{{{ FILTER', ({n} [ <urn:p> -1 ]) }} " for n in range(3_000)
+    )
+    answer = http().post(f"{served.url}/update", data={"update": f"INSERT DATA {{ {rows} }}"}, timeout=60)
+    assert answer.status_code == 200, answer.text[:300]

@@ -14,7 +14,7 @@ from evergraph.engines.local.dictionary import ZSet
 from evergraph.engines.local.views import View
 from evergraph.errors import EvergraphError, StateLimit
 from evergraph.server import problems
-from evergraph.server.guard import check_services
+from evergraph.server.guard import check_services, check_shape
 from evergraph.server.linksets import Linksets
 from evergraph.server.metrics import Metrics
 from evergraph.server.problems import Problem, problem_of
@@ -33,6 +33,8 @@ T = TypeVar("T")
 RECENT = 4_096
 _TOGETHER = 100
 """How many queries are given up at once, before others have their turn."""
+_LONG = 100_000
+"""From how many characters on an update is looked at in a thread of its own."""
 _CLOCK = re.compile(r"\bNOW\s*\(", re.IGNORECASE)
 
 
@@ -104,6 +106,10 @@ class Broker:
             raise Problem(problems.TOO_MANY, "too many updates are waiting", 429, {"Retry-After": "1"})
         try:
             check_services(request.text, self.settings.hosts)
+            if len(request.text) > _LONG:
+                await asyncio.to_thread(check_shape, request.text)
+            else:
+                check_shape(request.text)
             begin = time.perf_counter()
             change = await asyncio.shield(self.writer.update(request))
         except EvergraphError as error:

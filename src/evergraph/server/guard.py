@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from evergraph.errors import SyntaxProblem, UpdateFailed
+from evergraph.errors import SyntaxProblem, UnsupportedQuery, UpdateFailed
 from evergraph.gate.extract import Loader
 from evergraph.gate.load import ACCEPT, quads_of_response
 from evergraph.server.problems import Forbidden
@@ -24,6 +24,43 @@ _SERVICE = re.compile("service", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\u[0-9A-Fa-f]{4}|\\U000[0-9A-Fa-f]{5}|\\U0010[0-9A-Fa-f]{4}")
 _REDIRECTS = 5
 _BYTES = 256 * 2**20
+DEEPEST = 300
+MOST_PARTS = 1_000
+STACK = 64 * 2**20
+"""Bytes of stack for threads that let the store evaluate something, so that this much cannot fill it."""
+_SHORT = 600
+_SHAPE = re.compile(
+    r"""\"{3}(?:[^\"\\]|\\.|"(?!""))*"{3}|'{3}(?:[^'\\]|\\.|'(?!''))*'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'"""
+    r"""|<[^<>"{}|^`\\\s]*>|\#[^\n]*"""
+    r"""|(?P<open>[{(\[]|<<)|(?P<close>[})\]]|>>)"""
+    r"""|(?P<operator>\|\||&&)|(?<![?$:A-Za-z_])(?P<part>UNION|OPTIONAL|MINUS|FILTER|BIND|EXISTS|IF|COALESCE|SELECT|SERVICE|LATERAL)(?![A-Za-z_])""",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What counts, and around it texts, IRIs and comments, in which nothing does."""
+
+
+def check_shape(text: str) -> None:
+    """Refuse a query or update that is nested so deeply, or has so many parts, that the store would not survive it.
+
+    The store goes down one level of its stack for each, and a stack that is full ends the process.
+    """
+    if len(text) < _SHORT:
+        return
+    text = _ESCAPE.sub(lambda found: chr(int(found[0][2:], 16)), text) if "\\" in text else text
+    depth = parts = 0
+    for found in _SHAPE.finditer(text):
+        match found.lastgroup:
+            case "open":
+                depth += 1
+            case "close":
+                depth -= 1
+            case "part" | "operator":
+                parts += 1
+        if depth > DEEPEST or parts > MOST_PARTS:
+            raise UnsupportedQuery(
+                f"more than {DEEPEST} levels are nested, or there are more than {MOST_PARTS:,} parts",
+                hint="take it apart, and send several requests.",
+            )
 
 
 def check_services(text: str, hosts: frozenset[str]) -> None:

@@ -11,8 +11,10 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Thread, get_native_id
+from threading import get_native_id
 from typing import Any
+
+from evergraph.server.threads import start_thread
 
 _LOWEST = 19
 
@@ -75,11 +77,13 @@ class Queries:
 
     def _next(self) -> None:
         while self._turns > 0 and self._waiting:
-            one = self._waiting.popleft()
-            one.has_turn = True
             self._turns -= 1
-            loop = asyncio.get_running_loop()
-            Thread(target=self._run, args=(one, loop), name="evergraph-query", daemon=True).start()
+            self._start(self._waiting.popleft())
+
+    def _start(self, one: Ticket) -> None:
+        one.has_turn = True
+        loop = asyncio.get_running_loop()
+        start_thread(lambda: self._run(one, loop), "evergraph-query")
 
     def _release(self, one: Ticket) -> None:
         if one.has_turn:

@@ -17,7 +17,7 @@ from evergraph.errors import EvergraphError
 from evergraph.patch import transaction
 from evergraph.server import problems
 from evergraph.server.broker import Broker
-from evergraph.server.guard import check_services
+from evergraph.server.guard import check_services, check_shape
 from evergraph.server.negotiation import GRAPHS, RESULTS, choose, chosen
 from evergraph.server.problems import PROTOCOL, Problem, problem_of
 from evergraph.terms import Literal, NamedNode, Triple
@@ -167,6 +167,7 @@ async def query_answer(broker: Broker, operation: Operation, base: str, accept: 
     out = Bounded(broker.limits.result_bytes)
 
     def work() -> str:
+        check_shape(operation.text)
         graphs = (operation.default, operation.named) if operation.default or operation.named else None
         found = broker.database.query(operation.text, base=base, graphs=graphs)
         try:

@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import Any, Generic, TypeVar
 
 from evergraph.database import Database, UpdateRequest
@@ -17,6 +16,7 @@ from evergraph.engines.local.dictionary import ZSet
 from evergraph.engines.local.views import View
 from evergraph.server.logs import NAME
 from evergraph.server.subscriptions import Subscription
+from evergraph.server.threads import start_thread
 
 T = TypeVar("T")
 
@@ -51,8 +51,7 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._jobs: SimpleQueue[Job[Any] | None] = SimpleQueue()
         self._deliveries: list[Delivery] = []
-        self._thread = Thread(target=self._run, name="evergraph-writer", daemon=True)
-        self._thread.start()
+        self._thread = start_thread(self._run, "evergraph-writer")
         self.waiting = 0
         """How many jobs have not been done yet."""
 
