@@ -17,6 +17,7 @@ from evergraph.server import problems
 from evergraph.server.guard import check_services, check_shape
 from evergraph.server.linksets import Linksets
 from evergraph.server.metrics import Metrics
+from evergraph.server.patterns import check_patterns
 from evergraph.server.problems import Problem, problem_of
 from evergraph.server.queries import Queries
 from evergraph.server.registry import Registry
@@ -427,6 +428,7 @@ class Broker:
 def standing_query(one: Subscription) -> Query:
     """Parse the query of a subscription, over the graphs that it names."""
     query = parse_query(one.text)
+    check_patterns(query)
     if one.default_graphs or one.named_graphs:
         default, named = (tuple(map(NamedNode, names)) for names in (one.default_graphs, one.named_graphs))
         query = replace(query, dataset=DatasetClause(default, named))

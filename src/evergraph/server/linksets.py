@@ -10,7 +10,7 @@ import json
 import logging
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
@@ -23,6 +23,7 @@ from evergraph.files import open_output
 from evergraph.linking.definition import Definition, load_linkset
 from evergraph.server import problems
 from evergraph.server.logs import NAME
+from evergraph.server.patterns import check_pattern, check_patterns
 from evergraph.server.problems import Problem, problem_of
 from evergraph.server.replicas import Held
 from evergraph.terms import NamedNode, Quad
@@ -230,6 +231,18 @@ def read_definition(name: str, text: str) -> Definition:
         path = Path(folder).resolve() / f"{name}.toml"
         path.write_text(text, encoding="utf-8")
         try:
-            return load_linkset(path, alone=False)
+            definition = load_linkset(path, alone=False)
+            check_patterns((definition.source.catalogue.query, definition.target.catalogue.query))
+            for pattern in _patterns(values.get("match")):
+                check_pattern(pattern)
+            return definition
         except EvergraphError as error:
             raise Problem(problems.PROTOCOL, str(error).replace(f"{path.parent}/", ""), 400) from error
+
+
+def _patterns(part: object) -> Iterator[str]:
+    """Iterate over the regular expressions of transformations, in any part of a rule."""
+    if isinstance(part, dict):
+        yield from (part[key] for key in ("replace", "extract", "split") if isinstance(part.get(key), str))
+    for one in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from _patterns(one)

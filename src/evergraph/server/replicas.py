@@ -17,6 +17,7 @@ from evergraph.errors import EvergraphError, StoreError
 from evergraph.files import open_output
 from evergraph.server import problems
 from evergraph.server.logs import NAME
+from evergraph.server.patterns import check_patterns
 from evergraph.server.problems import Problem, problem_of
 from evergraph.terms import Quad
 from evergraph.views.replicas.interest import parse_interest
@@ -89,7 +90,9 @@ class Shelf:
         if self._replicas is None:
             self._replicas = Replicas(self._database.quads)
         try:
-            self._replicas.add(parse_interest(text, name))
+            interest = parse_interest(text, name)
+            check_patterns(interest.pattern)
+            self._replicas.add(interest)
         except EvergraphError as error:
             raise problem_of(error) from error
         self._held[name] = Held(text, user, self._database.sequence)
