@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -89,3 +90,42 @@ def test_a_cluster_does_what_one_machine_does(tmp_path: Path, master: str) -> No
     case.check()
     used = [worker.name for worker in (tmp_path / "worker1", tmp_path / "worker2") if any(worker.glob("app-*/*"))]
     assert used == ["worker1", "worker2"], "both workers had an executor"
+
+
+def test_a_lost_executor_costs_nothing(tmp_path: Path, master: str) -> None:
+    """Views are computed as DataFrames here, however small the change, so that executors hold parts of them."""
+    case = Case.make(tmp_path / "case", seed=6, changes=4, views=("counts",))
+    case.define(("counts",), CONF)
+    program = (
+        "from evergraph.engines.spark import engine; engine.FEW = 0; from evergraph.cli.app import main; "
+        f"main(['run', 'pipeline.toml', '--spark-master', {master!r}])"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(
+        command, cwd=case.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        lost = 0
+        for _ in process.stdout:
+            time.sleep(0.5)  # into the next batch
+            victims = executors(tmp_path / "worker1") if lost < 2 else []
+            for victim in victims:
+                os.kill(victim, signal.SIGKILL)
+            lost += len(victims)
+        assert process.wait(300) == 0, process.stderr.read()
+    assert lost == 2
+    case.check()
+
+
+def executors(worker: Path) -> list[int]:
+    """Find the processes that a worker started, by the folder that they work in."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            folder, command = (process / "cwd").resolve(strict=True), (process / "cmdline").read_bytes()
+        except OSError:
+            continue  # it has ended
+        if worker in folder.parents and b"CoarseGrainedExecutorBackend" in command:
+            found.append(int(process.name))
+    return found

@@ -226,17 +226,6 @@ def repeat_until_refused(db: eg.Database, request: str) -> StoreError:
     raise AssertionError("nothing was refused")
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", folder], capture_output=True, check=False)
-    if mount.returncode:
-        pytest.skip("needs the right to mount a small file system")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
-
-
 def test_a_full_disk(small_disk: Path) -> None:
     db = eg.open(small_disk / "db")
     assert "No space left on device" in repeat_until_refused(db, MUCH).message

@@ -17,10 +17,18 @@ _OWN = re.compile(
 _REASON = re.compile(r"^\s*((?:Caused by: )?[\w.]+(?:Error|Exception): .+)$", re.MULTILINE)
 
 
+_LOST = ("CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND", "ExecutorLostFailure", "Checkpoint block")
+
+
 class SparkFailed(EvergraphError):
     """Spark could not do its work, for a reason of its own."""
 
     condition = "SPARK_FAILED"
+
+
+def lost_executor(error: BaseException) -> bool:
+    """Tell whether Spark failed because an executor ended that held what Spark itself cannot compute again."""
+    return any(sign in str(error) for sign in _LOST)
 
 
 def told(error: BaseException) -> BaseException:

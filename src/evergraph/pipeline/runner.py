@@ -24,7 +24,7 @@ from evergraph.engines.spark.rows import QUAD, arrow_schema
 from evergraph.engines.spark.stream import planned_end, read_changes
 from evergraph.engines.spark.tables import QuadTable
 from evergraph.pipeline.definition import Pipeline, ViewDefinition, targets
-from evergraph.pipeline.failures import told
+from evergraph.pipeline.failures import lost_executor, told
 from evergraph.pipeline.linksets import LinkedView
 from evergraph.pipeline.outcomes import Outcome, outcome_of
 from evergraph.pipeline.parts import Clock, Stopped, Target
@@ -36,6 +36,7 @@ from evergraph.terms import Variable
 _COMPACT_EVERY = 20
 _POLL = "100 milliseconds"
 _MOST_THREADS = 4
+_ATTEMPTS = 4
 
 Report = Callable[[dict[str, object]], None]
 
@@ -234,12 +235,23 @@ class Runner:
         """Take one batch of the stream. That it returns tells Spark that the batch is done."""
         with self._busy:
             try:
-                if self._stopping.is_set():
-                    raise Stopped
-                self._process(requested, place + 1)
+                self._process_again(requested, place + 1)
             except BaseException as error:
                 self._failure = told(error)
                 raise
+
+    def _process_again(self, requested: DataFrame, batch: int) -> None:
+        """Process a batch; once more where an executor was lost with what it held, which may be repeated any time."""
+        attempts = _ATTEMPTS
+        while True:
+            if self._stopping.is_set():
+                raise Stopped
+            try:
+                return self._process(requested, batch)
+            except (PySparkException, Py4JError) as error:
+                attempts -= 1
+                if not attempts or not lost_executor(error):
+                    raise
 
     def _process(self, requested: DataFrame, batch: int) -> None:
         """Process a batch; numbers count from 1, because 0 is what was there at first."""

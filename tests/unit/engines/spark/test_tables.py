@@ -188,7 +188,7 @@ def test_statistics_are_kept(spark: "SparkSession", tmp_path: Path) -> None:
 def test_statistics_of_a_large_table_follow_from_a_sample(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A sample of 1,000 quads out of 8,000, which is one file of four: 4,000 subjects, objects that are all different or 50."""
+    """A sample of 1,000 quads, which is one file of four: 4,000 subjects, objects that are all different or 50."""
     monkeypatch.setattr("evergraph.engines.spark.writing.ROWS_PER_BUCKET", 500)
     monkeypatch.setattr("evergraph.engines.spark.contents._SAMPLE", 1000)
     dump = tmp_path / "dump.nt"
