@@ -205,13 +205,14 @@ def on_spark(size: int) -> None:
 
     First everything is matched, then what changed of one side. What the driver's Python held at most is told, too.
     """
+    from evergraph.engines.spark.daemon import MODULE
     from evergraph.engines.spark.session import open_session, stop_session
     from evergraph.linking.spark import SparkMatcher
 
     columns = ("resources of each side", "changed", "seconds", "links", "driver GB")
     report = Report("linkset_spark", columns, packages=("evergraph", "pyspark"))
     random = Random(2)
-    spark = open_session(memory="3g")
+    spark = open_session(memory="3g", conf={"spark.python.daemon.module": MODULE})
     try:
         matcher = SparkMatcher(rules()["name"], spark)
         names = []

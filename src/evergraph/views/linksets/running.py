@@ -78,11 +78,12 @@ def matcher_for(definition: Definition, engine: str, spark_master: str | None = 
         return
     from pyspark.sql import SparkSession
 
+    from evergraph.engines.spark.daemon import MODULE
     from evergraph.engines.spark.session import open_session, stop_session
     from evergraph.linking.spark import SparkMatcher
 
     running = SparkSession.getActiveSession()
-    spark = running or open_session(spark_master)
+    spark = running or open_session(spark_master, conf={"spark.python.daemon.module": MODULE})
     try:
         yield SparkMatcher(definition.rule, spark)
     finally:
