@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from tests.support.link_histories import links_from_scratch, selected
 from tests.support.pipelines import Case, replayed, table_rows
@@ -140,6 +141,22 @@ def test_large_changes_are_matched_by_spark(case: Case, spark: SparkSession, mon
     monkeypatch.setattr(outcomes, "SMALL", 0)
     monkeypatch.setattr(on_spark, "SMALL", 0)
     eg.run(case.toml)
+    check_sinks(case)
+
+
+def test_a_batch_that_is_repeated_counts_once(case: Case, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An executor is lost after the links of a batch were found and before they are in all sinks."""
+    write, lost = rows.TableWriter.write, []
+
+    def losing(self: rows.TableWriter, outcome: outcomes.Outcome, batch: int, sequence: int) -> None:
+        if batch in (1, 3) and batch not in lost:
+            lost.append(batch)
+            raise Py4JError("ExecutorLostFailure (executor 1 exited)")
+        write(self, outcome, batch, sequence)
+
+    monkeypatch.setattr(rows.TableWriter, "write", losing)
+    assert [report["sequence"] for report in eg.run(case.toml)] == [0, 1, 2, 3, 4]
+    assert lost == [1, 3]
     check_sinks(case)
 
 

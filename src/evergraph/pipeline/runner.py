@@ -69,7 +69,7 @@ class Runner:
             self._resources.callback(self._state.close)
             self._table = self._open_table()
             self._engine = self._open_engine()
-            self._linked = {view.name: LinkedView(view, spark) for view in pipeline.views if view.linkset is not None}
+            self._linked = self._open_links()
             self._targets = list(self._open_targets())
             self._state.accept({target.key for target in self._targets})
         except (PySparkException, Py4JError) as error:
@@ -83,8 +83,7 @@ class Runner:
         """Bring everything up to date; following a source, go on until `stop`."""
         try:
             self._load()
-            for linked in self._linked.values():
-                linked.load(self._engine)
+            self._load_links()
             self._begin_sinks()
             query = self._start()
             try:
@@ -159,6 +158,16 @@ class Runner:
         engine = SparkEngine(self._spark, self._table, queries)
         self._state.remember(engine)
         return engine
+
+    def _open_links(self) -> dict[str, LinkedView]:
+        views = (view for view in self._pipeline.views if view.linkset is not None)
+        return {view.name: LinkedView(view, self._spark) for view in views}
+
+    def _load_links(self) -> None:
+        """Find the links of what the table of quads holds."""
+        self._linked = self._open_links()
+        for linked in self._linked.values():
+            linked.load(self._engine)
 
     def _open_targets(self) -> Iterator[Target]:
         for view, sink in targets(self._pipeline):
@@ -247,6 +256,8 @@ class Runner:
             if self._stopping.is_set():
                 raise Stopped
             try:
+                if attempts < _ATTEMPTS:
+                    self._load_links()  # they may have taken the batch in
                 return self._process(requested, batch)
             except (PySparkException, Py4JError) as error:
                 attempts -= 1
