@@ -39,6 +39,7 @@ QUERIES = {
     "groups": "SELECT ?c (COUNT(DISTINCT ?x) AS ?n) (AVG(?a) AS ?m) (MAX(?a) AS ?o) (GROUP_CONCAT(?n) AS ?t)"
     " { ?x :city ?c ; :age ?a ; :name ?n } GROUP BY ?c HAVING(COUNT(*) > 0)",
     "group by optional": "SELECT ?c (COUNT(*) AS ?n) { ?x :name ?m OPTIONAL { ?x :city ?c } } GROUP BY ?c",
+    "group by unbound": "SELECT ?c ?u (COUNT(*) AS ?n) { ?x :city ?c } GROUP BY ?c ?u",
     "sub-select": "SELECT ?x ?m { ?x :age ?m { SELECT (MAX(?a) AS ?m) { ?y :age ?a } } }",
     "first": "SELECT ?x ?a { ?x :age ?a } ORDER BY DESC(?a) ?x LIMIT 2",
     "page": "SELECT DISTINCT ?c { ?x :city ?c } ORDER BY ?c LIMIT 1 OFFSET 1",

@@ -235,11 +235,10 @@ class PlanFrames:
     def _group_delta(self, plan: nodes.Group, delta: Frame | None) -> Frame | None:
         if delta is None:
             return None
-        touched = delta.only(plan.keys)
         keys = tuple(key for key in plan.keys if key in plan.operand.certain)
         old = self.rows(plan.operand, Version.OLD, delta.keys(keys) if keys else None)
-        if plan.keys:
-            old = _of_groups(old, touched)
+        if bound := tuple(key for key in plan.keys if key in plan.operand.variables):
+            old = _of_groups(old, delta.only(bound))
         new = sum_of([old, delta])
         return sum_of([group(plan, new, self._expressions), group(plan, old, self._expressions).times(-1)])
 

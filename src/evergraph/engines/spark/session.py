@@ -35,6 +35,9 @@ _SETTINGS: Mapping[str, str] = MappingProxyType(
         "spark.sql.caseSensitive": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.adaptive.enabled": "true",
+        # What follows from filters is not worth finding out here, and Spark fails over it: what a checkpoint says about
+        # its columns may name others, which a union of checkpoints then looks for in vain.
+        "spark.sql.constraintPropagation.enabled": "false",
         # Spark writes every plan down, also the plans behind cached frames, for a page that nobody looks at.
         "spark.sql.maxPlanStringLength": "1000",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
