@@ -20,7 +20,7 @@ def imported() -> set[str]:
                     names |= {alias.name.partition(".")[0] for alias in node.names}
                 case ast.ImportFrom(module=str(module), level=0):
                     names.add(module.partition(".")[0])
-    return names - sys.stdlib_module_names - {"evergraph"}
+    return names - sys.stdlib_module_names - {"evergraph", "pyspark_evergraph"}
 
 
 def declared() -> set[str]:
