@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from evergraph.engines.spark import statistics
 from evergraph.engines.spark.contents import SMALL, StoredRows, TableVersionUnknown
 from evergraph.engines.spark.dumps import estimated_rows
-from evergraph.engines.spark.loading import OnError, collect_rejected, read_dump
+from evergraph.engines.spark.loading import OnError, collect_rejected, read_dump, some_predicates
 from evergraph.engines.spark.net import consolidated, net_files, net_rows
 from evergraph.engines.spark.rows import QUAD, WEIGHT, spark_schema
 from evergraph.engines.spark.snapshots import (
@@ -37,6 +37,7 @@ from evergraph.engines.spark.snapshots import (
     write_small,
 )
 from evergraph.engines.spark.writing import (
+    MOST_BOUNDS,
     ROWS_PER_BUCKET,
     bucket_of,
     buckets_for,
@@ -251,7 +252,15 @@ class QuadTable(WeightedTable):
         try:
             dump = read_dump(spark, paths, notes=notes, on_error=on_error, keep_labels=keep_labels)
             buckets = buckets_for(estimated_rows(dump.files))
-            actions = write_set(dump.frame, self.path, QUAD, key="subject", order=self.order, buckets=buckets)
+            actions = write_set(
+                dump.frame,
+                self.path,
+                QUAD,
+                key="subject",
+                order=self.order,
+                buckets=buckets,
+                bounds=some_predicates(dump.files, MOST_BOUNDS),
+            )
             target = Path(rejected) if rejected else self.path / "rejected.jsonl"
             count = collect_rejected(notes, target)
             commit(opened, actions, app=LOADING, batch=1)

@@ -8,6 +8,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -27,7 +28,8 @@ DATA = "data"
 ROWS_PER_BUCKET = 500_000
 MOST_BUCKETS = 4096
 _ROW_GROUP_BYTES = 8 << 20
-_SECOND_BITS = 48
+MOST_BOUNDS = 63
+_VALUE_BITS, _SECOND_BITS = 16, 40
 _PLACE = "_place"
 _PART = re.compile(r"part-(\d+)-.*\.parquet")
 
@@ -45,17 +47,26 @@ def bucket_of(key: str | None, buckets: int) -> Column:
     return sf.pmod(sf.xxhash64(sf.col(key)), sf.lit(buckets)).cast("int")
 
 
-def place_of(order: Sequence[str]) -> Column:
-    """Tell where a row goes within its file: a number that keeps equal values of the first column together, and in
-    them those of the second.
+def place_of(first: str, second: str, bounds: Sequence[str]) -> Column:
+    """Tell where a row goes within its file, by a number: first the range of its first value, as bounds divide them,
+    then that value, then the second one.
 
     Spark sorts by the first eight bytes of the first column, and compares whole texts where these are equal. Those of
-    IRIs always are; numbers are sorted without comparing anything.
+    IRIs always are; numbers are sorted without comparing anything. Readers look for few values of the first column,
+    and know of each part of a file its least and its greatest value: ranges keep these close.
     """
-    if len(order) == 1:
-        return sf.xxhash64(order[0])
-    first = sf.xxhash64(order[0]).bitwiseAND(sf.lit(-1 << _SECOND_BITS))
-    return first.bitwiseOR(sf.shiftrightunsigned(sf.xxhash64(order[1]), 64 - _SECOND_BITS))
+    value = sf.xxhash64(first).bitwiseAND(sf.lit((1 << _VALUE_BITS) - 1 << _SECOND_BITS))
+    numbers = [sf.shiftleft(_range_of(sf.col(first), bounds, 0).cast("long"), _VALUE_BITS + _SECOND_BITS), value]
+    return reduce(Column.bitwiseOR, numbers, sf.shiftrightunsigned(sf.xxhash64(second), 64 - _SECOND_BITS))
+
+
+def _range_of(column: Column, bounds: Sequence[str], before: int) -> Column:
+    """Count the bounds that a value has reached, by halving."""
+    if not bounds:
+        return sf.lit(before)
+    middle = len(bounds) // 2
+    above = _range_of(column, bounds[middle + 1 :], before + middle + 1)
+    return sf.when(column >= bounds[middle], above).otherwise(_range_of(column, bounds[:middle], before))
 
 
 def new_folder(root: Path) -> Path:
@@ -94,21 +105,28 @@ def write_base(
         rows = rows.coalesce(1)
     else:
         rows = rows.withColumn(BUCKET, place).repartitionById(len(chosen), BUCKET).drop(BUCKET)
-    if order:
-        rows = rows.withColumn(_PLACE, place_of(order)).sortWithinPartitions(_PLACE, *order).drop(_PLACE)
-    return _write_buckets(rows, root, columns, buckets, chosen, new)
+    return _write_buckets(rows.sortWithinPartitions(*order) if order else rows, root, columns, buckets, chosen, new)
 
 
 def write_set(
-    frame: DataFrame, root: Path, columns: Sequence[str], *, key: str, order: Sequence[str], buckets: int
+    frame: DataFrame,
+    root: Path,
+    columns: Sequence[str],
+    *,
+    key: str,
+    order: Sequence[str],
+    buckets: int,
+    bounds: Sequence[str] = (),
 ) -> list[AddAction]:
     """Write the rows of a frame as base files, each once, with the weight 1: one shuffle, and one sort for both ends.
+
+    ``bounds``, sorted, divide the values of the first column of the order into ranges.
 
     Spark aggregates texts (here: the maximum of one that is part of the key) by sorting. The sort is the one that the
     files need anyway, and equal rows fall together in it; by hashing, they would first be found and then sorted.
     """
     *first, last = order
-    placed = frame.withColumns({_PLACE: place_of(order), BUCKET: bucket_of(key, buckets)})
+    placed = frame.withColumns({_PLACE: place_of(order[0], order[1], bounds), BUCKET: bucket_of(key, buckets)})
     groups = placed.repartitionById(buckets, BUCKET).groupBy(_PLACE, BUCKET, *order)
     once = groups.agg(sf.max(last).alias("_last")).sortWithinPartitions(_PLACE, BUCKET, *first)
     rows = once.select(
