@@ -33,25 +33,13 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("long")
 
 
-SLOW = ("contract", "faults", "end_to_end", "endpoints", "docs", "clients")
-"""Folders of tests that start servers or Spark."""
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    # Files that take long come first, so that no process is left alone with them at the end.
-    items.sort(key=lambda item: (*_order(item), str(item.path)))
     if config.getoption("--long"):
         return
     skip = pytest.mark.skip(reason="long: run with --long or `make long`")
     for item in items:
         if item.get_closest_marker("long"):
             item.add_marker(skip)
-
-
-def _order(item: pytest.Item) -> tuple[bool, int]:
-    folder = item.path.relative_to(REPOSITORY / "tests").parts[0] if REPOSITORY in item.path.parents else ""
-    is_spark = "spark" in item.path.name or "pipeline" in item.path.name or "cluster" in item.path.name
-    return not is_spark, SLOW.index(folder) if folder in SLOW else len(SLOW)
 
 
 @pytest.fixture(scope="session")

@@ -92,6 +92,7 @@ def test_a_cluster_does_what_one_machine_does(tmp_path: Path, master: str) -> No
     assert used == ["worker1", "worker2"], "both workers had an executor"
 
 
+@pytest.mark.long
 def test_a_lost_executor_costs_nothing(tmp_path: Path, master: str) -> None:
     """Views are computed as DataFrames here, however small the change, so that executors hold parts of them."""
     case = Case.make(tmp_path / "case", seed=6, changes=4, views=("counts",))

@@ -33,9 +33,9 @@ def test_following(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     check_both(spark, tmp_path / "quads", seed, Way.FOLLOWING, steps=6)
 
 
-@pytest.mark.parametrize("seed", [10, 11])
-def test_incremental(spark: SparkSession, tmp_path: Path, seed: int) -> None:
-    check_both(spark, tmp_path / "quads", seed, Way.INCREMENTAL, steps=3)
+def test_incremental(spark: SparkSession, tmp_path: Path) -> None:
+    """This seed failed twice: over what Spark infers from filters, and over a key of groups that is never bound."""
+    check_both(spark, tmp_path / "quads", 11, Way.INCREMENTAL, steps=2)
 
 
 @pytest.mark.long
