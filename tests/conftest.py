@@ -1,5 +1,6 @@
 """What every test may use: the option ``--long``, the profiles of Hypothesis, one Spark, the folder of shared data."""
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,4 +66,5 @@ def spark() -> Iterator["SparkSession"]:
     }
     session = open_session("local[2]", memory="1g", conf=lean)
     yield session
-    stop_session(session)
+    with contextlib.suppress(OSError):  # a test may have ended the JVM
+        stop_session(session)
