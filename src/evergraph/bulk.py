@@ -16,11 +16,9 @@ if TYPE_CHECKING:
 def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
     """Use the Spark session of this process, or start one that ends with the block."""
     # Spark takes a second to import, which is nothing for its work and much for everything else.
-    from pyspark.sql import SparkSession
+    from evergraph.engines.spark.session import current_session, open_session, stop_session
 
-    from evergraph.engines.spark.session import open_session, stop_session
-
-    running = SparkSession.getActiveSession() is not None
+    running = current_session() is not None
     spark = open_session(master)
     try:
         yield spark

@@ -90,12 +90,10 @@ def check(path: str | Path, spark_master: str | None = None) -> dict[str, object
 @contextmanager
 def spark_for(pipeline: Pipeline, master: str | None) -> "Iterator[SparkSession]":
     """Open Spark, and stop it at the end unless it was there before."""
-    from pyspark.sql import SparkSession
-
     from evergraph.engines.spark.daemon import MODULE
-    from evergraph.engines.spark.session import open_session, stop_session
+    from evergraph.engines.spark.session import current_session, open_session, stop_session
 
-    running = SparkSession.getActiveSession() is not None
+    running = current_session() is not None
     conf = {"spark.python.daemon.module": MODULE, **pipeline.conf}
     spark = open_session(master or pipeline.master, memory=pipeline.memory, conf=conf)
     try:

@@ -115,10 +115,10 @@ class SparkMaintainer:
 
         from evergraph.engines.spark.daemon import MODULE
         from evergraph.engines.spark.engine import SparkEngine
-        from evergraph.engines.spark.session import open_session
+        from evergraph.engines.spark.session import current_session, open_session
         from evergraph.engines.spark.tables import QuadTable
 
-        self._owns_spark = SparkSession.getActiveSession() is None
+        self._owns_spark = current_session() is None
         self._spark: SparkSession = open_session(master, conf={"spark.python.daemon.module": MODULE})
         self._folder = Path(tempfile.mkdtemp(prefix="evergraph-traversal-"))
         try:

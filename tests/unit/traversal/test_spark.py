@@ -46,6 +46,7 @@ def test_batches(spark: SparkSession, web: Web, strategy: str, text: str) -> Non
         list(local)
     assert local.result() == total
     assert set(local.dataset.documents) == documents
+    assert spark.range(3).count() == 3, "a session that was there before goes on"
 
 
 def test_engines_have_names() -> None:

@@ -67,7 +67,7 @@ def open_session(
 
     ``memory`` is that of the driver, which in local mode does all the work; ``conf`` overrides any setting.
     """
-    running = SparkSession.getActiveSession()
+    running = current_session()
     if running is not None:
         return running
     chosen = master or DEFAULT_MASTER
@@ -95,6 +95,11 @@ def open_session(
                 f"Spark does not start on {chosen}: {reason}",
                 hint="check the master (local[*], spark://HOST:7077, yarn, k8s://…), the memory and the settings",
             ) from error
+
+
+def current_session() -> SparkSession | None:
+    """Return the session that this process has, whichever of its threads opened it."""
+    return SparkSession.getActiveSession() or (SparkSession._instantiatedSession if SparkContext._gateway else None)
 
 
 def stop_session(spark: SparkSession) -> None:

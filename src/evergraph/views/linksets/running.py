@@ -76,13 +76,11 @@ def matcher_for(definition: Definition, engine: str, spark_master: str | None = 
     if engine == "local":
         yield Matcher(definition.rule)
         return
-    from pyspark.sql import SparkSession
-
     from evergraph.engines.spark.daemon import MODULE
-    from evergraph.engines.spark.session import open_session, stop_session
+    from evergraph.engines.spark.session import current_session, open_session, stop_session
     from evergraph.linking.spark import SparkMatcher
 
-    running = SparkSession.getActiveSession()
+    running = current_session()
     spark = running or open_session(spark_master, conf={"spark.python.daemon.module": MODULE})
     try:
         yield SparkMatcher(definition.rule, spark)
