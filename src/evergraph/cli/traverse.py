@@ -1,6 +1,7 @@
 """``evergraph traverse``: answer a query by following links."""
 
 import json
+import re
 import signal
 import sys
 import time
@@ -116,6 +117,11 @@ def traverse(
     parsed = load_query(query)
     if report is not None and not report.resolve().parent.is_dir():
         raise UsageError(f"{report} cannot be written: there is no such folder", hint="create the folder first")
+    if report is not None and report.is_dir():
+        raise UsageError(f"{report} cannot be written: it is a folder", hint="name a file")
+    for host in allow or ():
+        if not re.fullmatch(r"[^\s/@]+", host):
+            raise UsageError(f"--allow {host!r} is no host", hint="write HOST or HOST:PORT, as in localhost:8000")
     seconds = max_seconds if max_seconds is not None or follow else DEFAULT.seconds
     begin = time.monotonic()
     traversal = start(

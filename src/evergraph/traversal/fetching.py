@@ -4,7 +4,7 @@ import asyncio
 import time
 from dataclasses import dataclass, replace
 
-from evergraph.errors import DataError, SyntaxProblem
+from evergraph.errors import DataError, EvergraphError, SyntaxProblem
 from evergraph.traversal import robots
 from evergraph.traversal.archive import Answer, Archive
 from evergraph.traversal.client import Client, Fault
@@ -54,10 +54,11 @@ class Problem:
 
 @dataclass(slots=True)
 class _Exchange:
-    """What one address answered, and whether a server had to send it."""
+    """What one address answered, whether a server had to send it, and what was kept before."""
 
     answer: Answer
     cached: bool
+    before: Answer | None = None
 
 
 class Fetcher:
@@ -119,10 +120,11 @@ class Fetcher:
                 content = await asyncio.to_thread(read_document, answer.body, media_type, current)
             else:
                 content = read_document(answer.body, media_type, current)
-        except (DataError, SyntaxProblem) as error:
-            raise Fault("BROKEN_DOCUMENT", error.message) from error
-        except (ValueError, RecursionError) as error:
-            raise Fault("BROKEN_DOCUMENT", f"cannot be read: {error}") from error
+        except (DataError, SyntaxProblem, ValueError, RecursionError) as error:
+            if exchange.before is not None:  # what counts is still the document that could be read
+                self._archive.keep(exchange.before)
+            reason = error.message if isinstance(error, EvergraphError) else f"cannot be read: {error}"
+            raise Fault("BROKEN_DOCUMENT", reason) from error
         if good is not None:
             until.append(good)
         return Document(
@@ -151,7 +153,7 @@ class Fetcher:
             return _Exchange(answer, cached=True)
         if answer.status == 200 or answer.status in _REDIRECTS:
             self._archive.keep(answer)
-            return _Exchange(answer, cached=False)
+            return _Exchange(answer, cached=False, before=known)
         passing = answer.status >= 500 or answer.status in (408, 425, 429)
         gone = url if answer.status in _GONE else None
         if gone is not None:

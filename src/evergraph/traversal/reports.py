@@ -64,7 +64,7 @@ _ORDER = (State.FAILED, State.SKIPPED, State.QUEUED, State.UNDER_WAY, State.FETC
 
 
 def _line(visit: Visit) -> str:
-    parts = [f"{visit.state.value:<8}{visit.url}"]
+    parts = [f"{visit.state.value:<7} {visit.url}"]
     if visit.document is not None and visit.document != visit.url:
         parts.append(f"→ {visit.document}")
     facts = [visit.reason] if visit.reason else []

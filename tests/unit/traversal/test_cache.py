@@ -307,6 +307,26 @@ def test_a_gone_document_stays_gone_after_an_interruption(web: Web, tmp_path: Pa
         assert archive.answer(web.iri("a")) is None
 
 
+def test_a_broken_document_leaves_the_one_before_after_an_interruption(web: Web, tmp_path: Path) -> None:
+    scripted(web, "start", ':start :next :a ; :value "start" .')
+    scripted(web, "a", ':a :value "a" .', Reply(b"nonsense", headers=TURTLE))
+    failed = False
+
+    def look(now: Traversal) -> None:
+        nonlocal failed
+        if any(visit.failures for visit in now.report()):
+            failed = True
+            now.stop()
+
+    with start(web, follow=True, refresh=0.2, cache=tmp_path, limits=Limits(seconds=10)) as traversal:
+        traversal.on_progress = look
+        list(traversal)
+        assert values(traversal) == ["a", "start"]
+    assert failed
+    with start(web, cache=tmp_path) as traversal:
+        assert len(next(iter(traversal)).added) == 2
+
+
 def test_following_what_was_never_there_ends(web: Web) -> None:
     with pytest.raises(TraversalFailed, match="404"), start(web, follow=True, refresh=0.1) as traversal:
         list(traversal)
