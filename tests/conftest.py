@@ -1,6 +1,5 @@
 """What every test may use: the option ``--long``, the profiles of Hypothesis, one Spark, the folder of shared data."""
 
-import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,12 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 # A bare `pytest` looks for new failures and prints how to repeat them; `make test` (ci) gives the same verdict twice;
 # `--long` looks for a long time. A slow machine is not a bug.
-settings.register_profile("default", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "default",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, database=None)
 settings.register_profile("long", parent=settings.get_profile("default"), max_examples=2_000)
 settings.load_profile("default")
@@ -53,9 +57,20 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator["SparkSession"]:
-    """The one Spark session of the test run; its JVM ends with the run."""
-    from evergraph.engines.spark.session import open_session, stop_session
+def _ending_spark() -> Iterator[None]:
+    """Stop the Spark of the test run at its end."""
+    yield
+    from evergraph.engines.spark.session import current_session, stop_session
+
+    session = current_session()
+    if session is not None:
+        stop_session(session)
+
+
+@pytest.fixture
+def spark(_ending_spark: None) -> "SparkSession":
+    """The one Spark session of the test run; a new one if a test has stopped it."""
+    from evergraph.engines.spark.session import open_session
 
     # Hundreds of tiny jobs: compiling and adapting their plans would take most of the time. What runs through the
     # command line has the settings that users have.
@@ -64,7 +79,4 @@ def spark() -> Iterator["SparkSession"]:
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
-    session = open_session("local[2]", memory="1g", conf=lean)
-    yield session
-    with contextlib.suppress(OSError):  # a test may have ended the JVM
-        stop_session(session)
+    return open_session("local[2]", memory="1g", conf=lean)

@@ -99,7 +99,9 @@ def open_session(
 
 def current_session() -> SparkSession | None:
     """Return the session that this process has, whichever of its threads opened it."""
-    return SparkSession.getActiveSession() or (SparkSession._instantiatedSession if SparkContext._gateway else None)
+    if SparkContext._active_spark_context is None:
+        return None
+    return SparkSession.getActiveSession() or SparkSession._instantiatedSession
 
 
 def stop_session(spark: SparkSession) -> None:
