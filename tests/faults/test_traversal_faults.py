@@ -145,6 +145,7 @@ def test_a_web_without_end_ends(web: Web) -> None:
     assert (len(traversal.report()), traversal.unlisted) == (3, 1)
     traversal, _ = run(web, limits=Limits(bytes=300))
     assert "300 bytes" in " ".join(one.reason for one in traversal.report())
+    assert {one.state for one in traversal.report()} == {State.FETCHED, State.SKIPPED}
     slow = Manners(delay=0.2)
     traversal, _ = run(web, limits=Limits(seconds=1.0), manners=slow)
     assert traversal.counts()["fetched"] <= 6

@@ -60,7 +60,10 @@ def traverse(
         bool, typer.Option("--follow", help="Keep the result fresh, by HTTP caching rules, until interrupted.")
     ] = False,
     refresh: Annotated[
-        float, typer.Option(metavar="S", help="With --follow: seconds until a document is asked for again, at least.")
+        float,
+        typer.Option(
+            metavar="S", min=0.001, help="With --follow: seconds until a document is asked for again, at least."
+        ),
     ] = 60.0,
     batch: Annotated[
         int | None,
@@ -78,7 +81,7 @@ def traverse(
         int, typer.Option(metavar="N", min=1, help="Addresses to ask at one host.")
     ] = DEFAULT.per_host,
     max_seconds: Annotated[
-        float | None, typer.Option(metavar="S", min=0, help="Seconds; default: an hour, without end with --follow.")
+        float | None, typer.Option(metavar="S", min=0.001, help="Seconds; default: an hour, without end with --follow.")
     ] = None,
     concurrency: Annotated[int, typer.Option(metavar="N", min=1, help="Requests at a time.")] = POLITE.concurrency,
     per_host: Annotated[

@@ -10,6 +10,9 @@ from evergraph.traversal.fetching import Document, Problem
 from evergraph.traversal.iris import document_url, origin
 from evergraph.traversal.options import Limits
 
+_LIMITS = frozenset(("LIMIT", "HOST_LIMIT"))
+"""Problems that are ours: a limit keeps an address out."""
+
 
 class State(StrEnum):
     """What became of an address."""
@@ -53,7 +56,8 @@ class Visit:
         """Note what became of it. A failure leaves what is known of the document; `lose` forgets it."""
         self.seconds = outcome.seconds
         if isinstance(outcome, Problem):
-            self.state, self.problem, self.reason = State.FAILED, outcome.kind, outcome.reason
+            self.state = State.SKIPPED if outcome.kind in _LIMITS else State.FAILED
+            self.problem, self.reason = outcome.kind, outcome.reason
             self.failures += 1
             return
         self.state, self.problem, self.reason, self.failures = State.FETCHED, "", "", 0

@@ -7,7 +7,10 @@ from typing import TypeAlias, assert_never
 
 from evergraph.sparql.algebra import (
     BGP,
+    TRIPLE_COLUMNS,
     Alternative,
+    Ask,
+    Construct,
     Describe,
     Distinct,
     Exists,
@@ -99,7 +102,7 @@ def query_iris(query: Query, *, vocabulary: bool = False) -> list[NamedNode]:
     return [iri for iri in found if iri != F]
 
 
-def solutions_query(query: Query) -> Query:
+def solutions_query(query: Query) -> Select:
     """Return the query for all variables of the solutions behind the result, also those that it does not show."""
     pattern = inner = query.pattern
     while isinstance(inner, Project | Distinct | Reduced | Slice | OrderBy | Group | Extend | Filter):
@@ -116,6 +119,10 @@ class Links:
     def __init__(self, query: Query, strategy: Strategy, *, vocabulary: bool = False) -> None:
         self.strategy = strategy
         self._vocabulary = vocabulary
+        shown = solutions_query(query) if strategy is Strategy.SOLUTIONS else query
+        columns = shown.variables if isinstance(shown, Select) else () if isinstance(shown, Ask) else TRIPLE_COLUMNS
+        places = _places(shown)
+        self._columns = [() if vocabulary else _exceptions(column, columns, places) for column in columns]
         self._by_predicate: defaultdict[NamedNode | None, list[TriplePattern]] = defaultdict(list)
         for pattern in _triple_patterns(query.pattern):
             predicate = pattern.predicate if isinstance(pattern.predicate, NamedNode) else None
@@ -124,11 +131,14 @@ class Links:
 
     def in_rows(self, rows: Iterable[Row]) -> Iterator[Link]:
         """Find the IRIs in solutions."""
-        if self.strategy is not Strategy.QUERY:
-            for row in rows:
-                for term in row:
-                    if isinstance(term, NamedNode):
-                        yield term, Rank.SOLUTION
+        if self.strategy is Strategy.QUERY:
+            return
+        followed = [(place, one) for place, one in enumerate(self._columns) if one is not None]
+        for row in rows:
+            for place, exceptions in followed:
+                term = row[place]
+                if isinstance(term, NamedNode) and not (exceptions and all(row[other] == TYPE for other in exceptions)):
+                    yield term, Rank.SOLUTION
 
     def in_quads(self, inserted: Iterable[Quad]) -> Iterator[tuple[NamedNode, Rank, NamedNode]]:
         """Find the links in what documents newly say, each with its document."""
@@ -171,6 +181,41 @@ class Links:
 def _words(quad: Quad) -> tuple[int, ...]:
     """Return the places of a triple that hold words of a vocabulary: the predicate, and the class after rdf:type."""
     return (1, 2) if quad.predicate == TYPE else (1,)
+
+
+def _places(query: Query) -> list[tuple[object, object, object]]:
+    """List where the variables of rows stand in triples; a path is a triple with no predicate."""
+    if isinstance(query, Construct | Describe):
+        return [TRIPLE_COLUMNS]
+    places: list[tuple[object, object, object]] = []
+    for one in _patterns(query.pattern):
+        match one:
+            case BGP(triples):
+                places += ((triple.subject, triple.predicate, triple.object) for triple in triples)
+            case Path(subject=subject, object=object_):
+                places.append((subject, None, object_))
+            case _:
+                pass
+    return places
+
+
+def _exceptions(
+    column: Variable, columns: tuple[Variable, ...], places: list[tuple[object, object, object]]
+) -> tuple[int, ...] | None:
+    """Say when IRIs of a column are words of a vocabulary: never (), always (None), or if all of these are rdf:type.
+
+    They are where the column stands for predicates, or for classes after rdf:type, and for nothing else.
+    """
+    known = [place for place in places if column in place]
+    if any(subject == column for subject, _, _ in known) or not known:
+        return ()
+    exceptions: set[int] = set()
+    for _, predicate, object_ in known:
+        if object_ == column and predicate in columns:
+            exceptions.add(columns.index(predicate))
+        elif object_ == column and predicate != TYPE:
+            return ()
+    return tuple(sorted(exceptions)) or None
 
 
 def _patterns(pattern: Pattern) -> Iterator[Pattern]:

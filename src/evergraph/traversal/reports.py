@@ -14,7 +14,7 @@ def progress_line(traversal: Traversal) -> str:
     """Say how far a traversal is, in one line."""
     counts = traversal.counts()
     queued = counts[State.QUEUED] + counts[State.UNDER_WAY]
-    line = f"documents fetched {counts[State.FETCHED]:,}, queued {queued:,}, failed {counts[State.FAILED]:,}"
+    line = f"documents fetched {len(traversal.dataset.documents):,}, queued {queued:,}, failed {counts[State.FAILED]:,}"
     return f"{line}, skipped {counts[State.SKIPPED]:,}" if counts[State.SKIPPED] else line
 
 
@@ -69,7 +69,7 @@ def _line(visit: Visit) -> str:
         parts.append(f"→ {visit.document}")
     facts = [visit.reason] if visit.reason else []
     if visit.state is State.FETCHED:
-        place = "from the cache" if visit.cached else f"in {visit.seconds:.2f} s"
+        place = "not sent again" if visit.cached else f"in {visit.seconds:.2f} s"
         facts.append(f"{visit.media_type.split(';')[0]}, {visit.triples:,} triples, {place}")
         if visit.forged:
             facts.append(f"{visit.forged:,} triples about the reserved relation dropped")

@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from evergraph.errors import UsageError
+from evergraph.plan.lower import Lowering
+from evergraph.plan.queries import lower_query
 from evergraph.sparql.algebra import Query
 from evergraph.sparql.parser import parse_query
 from evergraph.terms import NamedNode
@@ -53,6 +55,7 @@ def traverse(
         raise UsageError(f"no strategy is called {strategy!r}", hint=f"there are {', '.join(Strategy)}") from None
     if engine not in ("local", "spark"):
         raise UsageError(f"no engine is called {engine!r}", hint="there are local and spark")
+    lower_query(query, Lowering(query.dataset))  # says what cannot be maintained, before anything is asked
     if batch is None:
         batch = 1 if engine == "local" else SPARK_BATCH
     if batch < 1 or refresh <= 0:

@@ -70,8 +70,33 @@ def test_other_links() -> None:
     assert set(found("SELECT * { ?x :q ?y }", *quads, strategy=Strategy.ALL, vocabulary=True)) >= set("abcp")
     assert found("SELECT * { ?x ?p ?y }", *quads, strategy=Strategy.SOLUTIONS) == ""
     links = Links(parse_query("SELECT * { ?x ?p ?y }"), Strategy.SOLUTIONS)
-    assert list(links.in_rows([(A, None, Literal("x"))])) == [(A, Rank.SOLUTION)]
+    assert list(links.in_rows([(P, A, Literal("x"))])) == [(A, Rank.SOLUTION)]
     assert list(Links(parse_query("SELECT * { ?x ?p ?y }"), Strategy.QUERY).in_rows([(A,)])) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "wanted"),
+    [
+        ("SELECT ?s ?p ?o { ?s ?p ?o }", (A, P, B), "ab"),
+        ("SELECT ?s ?p ?o { ?s ?p ?o }", (A, TYPE, B), "a"),
+        ("SELECT ?s ?c { ?s a ?c }", (A, C), "a"),
+        ("SELECT ?s ?c { ?s a ?c . ?c :q ?n }", (A, C), "ac"),
+        ("SELECT ?s ?c { ?s a ?c . ?c :q+ ?n }", (A, C), "ac"),
+        ("SELECT ?s ?c { ?s a ?c . ?s :q ?c }", (A, C), "ac"),
+        ("SELECT ?s ?p { ?s ?p :b . ?p a :q }", (A, P), "ap"),
+        ("SELECT ?g { GRAPH ?g { ?s :p ?o } }", (A,), "a"),
+        ("SELECT ?v { VALUES ?v { :a } }", (A,), "a"),
+        ("CONSTRUCT { ?s :q ?o } { ?s :p ?o }", (A, Q, B), "ab"),
+        ("CONSTRUCT { ?s a ?o } { ?s :p ?o }", (A, TYPE, B), "a"),
+        ("ASK { ?s :p ?o }", (Literal("true"),), ""),
+    ],
+)
+def test_links_in_rows_but_for_words_of_a_vocabulary(text: str, row: tuple[NamedNode, ...], wanted: str) -> None:
+    query = parse_query(PREFIX + text)
+    links = Links(query, Strategy.PATTERNS)
+    assert "".join(iri.value.removeprefix(NS) for iri, _ in links.in_rows([row])) == wanted
+    every = Links(query, Strategy.PATTERNS, vocabulary=True)
+    assert [iri for iri, _ in every.in_rows([row])] == [term for term in row if isinstance(term, NamedNode)]
 
 
 @pytest.mark.parametrize(

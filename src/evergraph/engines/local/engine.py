@@ -13,12 +13,12 @@ from evergraph.engines.local.pauses import MANY, loading, sweep
 from evergraph.engines.local.shared import Template
 from evergraph.engines.local.sharing import Sharing
 from evergraph.engines.local.store import Lookup, Source, Store
-from evergraph.engines.local.views import TRIPLE_COLUMNS, View, ViewChange
+from evergraph.engines.local.views import View, ViewChange
 from evergraph.errors import EvergraphError, ViewFailed
 from evergraph.plan.lower import Lowering, empty, refuse_unmaintainable
 from evergraph.plan.nodes import Plan
 from evergraph.plan.queries import lower_query
-from evergraph.sparql.algebra import Ask, Construct, Describe, Query, Select
+from evergraph.sparql.algebra import TRIPLE_COLUMNS, Ask, Construct, Describe, Query, Select
 from evergraph.sparql.expressions import Environment
 from evergraph.sparql.parser import parse_query
 from evergraph.terms import DEFAULT_GRAPH, Variable

@@ -37,7 +37,7 @@ def state_limit(limit: int) -> StateLimit:
     """Return what a view with too many entries of state fails with."""
     return StateLimit(
         f"the query needs more than {limit:,} entries of state",
-        hint="make the query more selective, or register it with a higher limit.",
+        hint="make the query more selective, or set a higher limit (`--limit`, `limit=`).",
     )
 
 

@@ -8,11 +8,10 @@ from evergraph.engines.local.dictionary import Dictionary, ZSet, difference
 from evergraph.engines.local.optimizer import SMALLEST, Decision, Forecast, forecast
 from evergraph.errors import EvergraphError
 from evergraph.plan.nodes import Plan
-from evergraph.sparql.algebra import Ask, Query, Select
+from evergraph.sparql.algebra import TRIPLE_COLUMNS, Ask, Query, Select
 from evergraph.sparql.expressions import Environment, Row
 from evergraph.terms import Variable
 
-TRIPLE_COLUMNS = (Variable("subject"), Variable("predicate"), Variable("object"))
 BOOLEAN_COLUMNS = (Variable("boolean"),)
 
 

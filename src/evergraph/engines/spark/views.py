@@ -9,11 +9,9 @@ from evergraph.plan.lower import Lowering, refuse_unmaintainable
 from evergraph.plan.nodes import Plan, QuadPattern, Variables
 from evergraph.plan.queries import lower_query
 from evergraph.plan.reach import ANYTHING, reach
-from evergraph.sparql.algebra import Ask, Describe, Query, Select
+from evergraph.sparql.algebra import TRIPLE_COLUMNS, Ask, Describe, Query, Select
 from evergraph.sparql.expressions import Environment
-from evergraph.terms import DEFAULT_GRAPH, Variable
-
-_TRIPLE = (Variable("subject"), Variable("predicate"), Variable("object"))
+from evergraph.terms import DEFAULT_GRAPH
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class SparkView:
             case Ask():
                 return (BOOLEAN,)
             case _:
-                return _TRIPLE
+                return TRIPLE_COLUMNS
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

@@ -77,10 +77,20 @@ from evergraph.sparql.algebra.patterns import (
     join,
     union,
 )
-from evergraph.sparql.algebra.queries import Ask, Construct, DatasetClause, Describe, Query, Select, TripleTemplate
+from evergraph.sparql.algebra.queries import (
+    TRIPLE_COLUMNS,
+    Ask,
+    Construct,
+    DatasetClause,
+    Describe,
+    Query,
+    Select,
+    TripleTemplate,
+)
 
 __all__ = [
     "BGP",
+    "TRIPLE_COLUMNS",
     "TRUE",
     "UNIT",
     "VOLATILE",

@@ -6,6 +6,9 @@ from typing import TypeAlias
 from evergraph.sparql.algebra.patterns import Pattern, PatternTerm
 from evergraph.terms import NamedNode, Variable
 
+TRIPLE_COLUMNS = (Variable("subject"), Variable("predicate"), Variable("object"))
+"""The columns of the results of CONSTRUCT and DESCRIBE."""
+
 
 @dataclass(frozen=True, slots=True)
 class DatasetClause:
