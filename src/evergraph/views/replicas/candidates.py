@@ -60,6 +60,13 @@ class Candidate:
             for one, two in zip(self.terms, other.terms, strict=True)
         )
 
+    def covers(self, other: "Candidate") -> bool:
+        """Tell whether this one matches all triples that the other matches."""
+        free = self.terms.count(SUBJECT) < 2 and self.terms.count(PREDICATE) < 2
+        return free and all(
+            isinstance(one, Variable) or one == two for one, two in zip(self.terms, other.terms, strict=True)
+        )
+
     def matches(self, quad: Quad) -> bool:
         """Tell whether a triple matches."""
         members: dict[PatternTerm, Term] = {SUBJECT: quad.subject, PREDICATE: quad.predicate, OBJECT: quad.object}
@@ -94,9 +101,12 @@ def whole_query(interest: Interest) -> Construct:
 
 
 def groups(interest: Interest) -> tuple[Group, ...]:
-    """Return the candidates of an interest, those that overlap together."""
+    """Return the candidates of an interest, those that overlap together, without those that others cover."""
+    every = list(candidates(interest))
     found: list[set[Candidate]] = []
-    for one in candidates(interest):
+    for one in every:
+        if any(other is not one and other.covers(one) for other in every):
+            continue
         touching = [group for group in found if any(one.overlaps(other) for other in group)]
         found = [group for group in found if group not in touching] + [{one}.union(*touching)]
     return tuple(frozenset(group) for group in found)
