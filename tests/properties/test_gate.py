@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from pyoxigraph import Store
 from tests.support.datasets import difference, isomorphic, replay
+from tests.support.plain_updates import random_data, random_request
 from tests.support.random_updates import PROLOGUE, RandomUpdates
 
 import evergraph as eg
@@ -15,7 +16,6 @@ from evergraph.delta import Request
 from evergraph.errors import UpdateFailed
 from evergraph.gate import request
 from evergraph.gate.operations import Modify
-from evergraph.terms import XSD
 
 REQUESTS_PER_SEED = 5
 
@@ -187,35 +187,18 @@ def test_plain_requests_are_read_as_all_others(seeds: Iterable[int]) -> None:
 
 
 @pytest.mark.parametrize("seeds", [range(700), pytest.param(range(1_000, 20_000), marks=pytest.mark.long)], ids=len)
-def test_plain_requests_do_what_oxigraph_does(seeds: Iterable[int]) -> None:
-    prologue = "PREFIX : <urn:> PREFIX ex: <http://e.org/>\n"
-    for seed in seeds:
-        random = Random(seed)
-        db, expected = eg.open(), Store()
-        terms = {
-            "s": (":a", ":b", ":g"),
-            "p": (":p", ":q"),
-            "o": (":a", ":b", '"x"', '"?o"@en', '"x"@en', "1", "_:n"),
-            "g": (":g", ":h"),
-        }
-        rows = [[random.choice(terms[place]) for place in "spog"] for _ in range(random.randrange(12))]
-        texts = (f"GRAPH {g} {{ {s} {p} {o} }}" if random.random() < 0.7 else f"{s} {p} {o} ." for s, p, o, g in rows)
-        expected.update(f"{prologue} INSERT DATA {{ {' '.join(texts)} }}")
-        expected = copy_of(expected)
-        db.apply(Request(added=frozenset(expected)))
-
-        def block(random: Random = random, terms: dict[str, tuple[str, ...]] = terms) -> str:
-            s, p, o, g = (random.choice((f"?{place}", f"?{place}", *terms[place][:-1])) for place in "spog")
-            return f"{{ GRAPH {g} {{ {s} {p} {o} }} }}" if random.random() < 0.6 else f"{{ {s} {p} {o} }}"
-
-        pattern = block()
-        delete = random.choice(("", f"DELETE {pattern}", f"DELETE {block()}"))
-        insert = random.choice(
-            (f"INSERT {block()}", f'INSERT {{ ?s ?o "01"^^<{XSD}integer> . ?s ?p "x" }}', "" if delete else "INSERT {}")
-        )
-        text = f"{prologue}{random.choice(('', '', 'WITH :g'))} {delete} {insert} WHERE {pattern}"
-        before = frozenset(db.quads())
-        change = db.update(text)
-        expected.update(text)
-        assert change.delta == difference(before, frozenset(db.quads())), text
-        assert isomorphic(db.quads(), expected), (seed, text)
+@pytest.mark.parametrize("place", ["memory", "disk"])
+def test_plain_requests_do_what_oxigraph_does(place: str, seeds: Iterable[int], tmp_path: Path) -> None:
+    with eg.open(tmp_path / "db" if place == "disk" else None, sync=False) as db:
+        for seed in seeds:
+            random, expected = Random(seed), Store()
+            expected.update(random_data(random))
+            expected = copy_of(expected)
+            db.update("DROP ALL")
+            db.apply(Request(added=frozenset(expected)))
+            text = random_request(random)
+            before = frozenset(db.quads())
+            change = db.update(text)
+            expected.update(text)
+            assert change.delta == difference(before, frozenset(db.quads())), text
+            assert isomorphic(db.quads(), expected), (seed, text)

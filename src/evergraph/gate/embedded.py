@@ -67,6 +67,10 @@ class EmbeddedDataset:
         """Tell which of the quads to delete need no check, because the WHERE clause matched them."""
         return candidates if operation.deletes_matches else set()
 
+    def surely_absent(self, operation: Modify, candidates: set[Quad]) -> bool:
+        """Leave it to lookups: they are cheap."""
+        return False
+
     def present(self, quads: Collection[Quad]) -> set[Quad]:
         """Tell which of the quads are there."""
         store = self.store
@@ -177,7 +181,13 @@ class EmbeddedDataset:
             self.store.add_graph(name)
 
     def _write_on_disk(self, effect: Effect) -> None:
-        """Write in one transaction of the store: a call of ``extend``, or an update request."""
+        """Write in one transaction of the store: a call of ``extend``, or an update request.
+
+        The request that the change comes from need not be put together again.
+        """
+        if effect.original is not None:
+            self.store.update(effect.original.text)
+            return
         created = effect.created and effect.created - {quad.graph_name for quad in effect.delta.inserted}
         if effect.delta.deleted or effect.dropped or created:
             request, functions = embedded_update(effect)

@@ -27,6 +27,7 @@ from evergraph.gate.operations import (
     Modify,
     Move,
     Operation,
+    Original,
     QuadTemplate,
     Row,
     Where,
@@ -41,6 +42,9 @@ class Reader(Protocol):
 
     def surely_there(self, operation: Modify, candidates: set[Quad]) -> set[Quad]:
         """Tell which of the quads to delete, in stored form, need no check, because the WHERE clause matched them."""
+
+    def surely_absent(self, operation: Modify, candidates: set[Quad]) -> bool:
+        """Tell whether none of the quads to insert is there, if that is cheaper to learn than of each of them."""
 
     def matches(self, pattern: QuadTemplate) -> list[Quad] | None:
         """Look up the quads that match one of different variables; None if that takes a WHERE clause."""
@@ -72,6 +76,8 @@ class Effect:
     delta: Delta = field(default_factory=Delta)
     created: frozenset[NamedNode | BlankNode] = frozenset()
     dropped: frozenset[NamedNode | BlankNode] = frozenset()
+    original: Original | None = field(default=None, compare=False)
+    """The request that the effect was extracted from, if to run it has this very effect."""
 
     def __bool__(self) -> bool:
         return bool(self.delta or self.created or self.dropped)
@@ -80,12 +86,12 @@ class Effect:
 def extract(operation: Operation, reader: Reader, load: Loader) -> Effect:
     """Compute the effect of an operation on the dataset behind ``reader``, without changing it."""
     match operation:
-        case InsertData(quads):
-            return Effect(_delta(reader, (), quads))
-        case DeleteData(quads):
-            return Effect(_delta(reader, quads, ()))
-        case Modify():
-            return Effect(_modify(operation, reader))
+        case InsertData(quads, original):
+            return Effect(_delta(reader, (), quads), original=original)
+        case DeleteData(quads, original):
+            return Effect(_delta(reader, quads, ()), original=original)
+        case Modify(original=original):
+            return Effect(_modify(operation, reader), original=original)
         case Load():
             return Effect(_load(operation, reader, load))
         case Clear():
@@ -112,6 +118,9 @@ def _delta(reader: Reader, delete: Iterable[Quad], insert: Iterable[Quad], opera
     """Compute the delta of candidate sets; the operation, if given, tells what needs no check."""
     candidates_out, candidates_in = reader.stored_form(set(delete)), reader.stored_form(set(insert))
     known = reader.surely_there(operation, candidates_out) if operation else set()
+    if operation and reader.surely_absent(operation, candidates_in):
+        present = known | reader.present(candidates_out - candidates_in - known)
+        return Delta(inserted=frozenset(candidates_in), deleted=frozenset(present - candidates_in))
     return _difference(reader, candidates_out, candidates_in, known)
 
 

@@ -65,10 +65,22 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
+class Original:
+    """The text of a request that is one operation and nothing else, and does the same each time on the same data."""
+
+    text: str
+    graphs: frozenset[NamedNode] | None
+    """The graphs that it reads and writes, if it names all of them."""
+    is_data: bool = False
+    """Whether it is a list of quads, and so may be of any length."""
+
+
+@dataclass(frozen=True, slots=True)
 class InsertData:
     """https://www.w3.org/TR/sparql11-update/#insertData."""
 
     quads: frozenset[Quad]
+    original: Original | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +88,7 @@ class DeleteData:
     """https://www.w3.org/TR/sparql11-update/#deleteData."""
 
     quads: frozenset[Quad]
+    original: Original | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +102,8 @@ class Modify:
     """Whether everything to delete was matched by the WHERE clause as it is, and so is surely there."""
     matches_plainly: bool = False
     """Whether besides that the WHERE clause compares no objects, so that there is no question what makes them equal."""
+    original: Original | None = field(default=None, compare=False)
+    """There is one only if the WHERE clause is a basic graph pattern, and no WITH changes what its graphs are."""
 
 
 @dataclass(frozen=True, slots=True)

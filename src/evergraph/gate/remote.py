@@ -15,7 +15,7 @@ from evergraph.gate.data_update import chunks, data_operation, is_nameless, sent
 from evergraph.gate.endpoint import Answer, Endpoint, NotTaken
 from evergraph.gate.extract import Effect
 from evergraph.gate.journal import Journal
-from evergraph.gate.operations import DatasetGraphs, Modify, QuadTemplate, Row, Rows, Where
+from evergraph.gate.operations import DatasetGraphs, Modify, Original, QuadTemplate, Row, Rows, Where
 from evergraph.gate.own import OWN, OWN_VARIABLE
 from evergraph.gate.presence import PresenceCheck, compares_by_text
 from evergraph.gate.templates import fixed_graphs, only_in_graphs
@@ -35,6 +35,8 @@ from evergraph.terms import (
 )
 
 _SAMPLE = 100
+_MANY = 256
+"""From so many quads on, it is worth asking whether any of them may be there."""
 _NO_GRAPH = NamedNode(OWN + "no-graph")
 
 
@@ -109,6 +111,19 @@ class RemoteDataset:
         if self._dialect.exact_matches:
             return candidates if operation.deletes_matches else set()
         return {quad for quad in candidates if compares_by_text(quad)} if operation.matches_plainly else set()
+
+    def surely_absent(self, operation: Modify, candidates: set[Quad]) -> bool:
+        """Ask whether any subject of a quad to insert has its predicate already, whatever the object."""
+        original, where = operation.original, operation.where
+        if len(candidates) < _MANY or original is None or not self._means_the_same(original):
+            return False
+        for quad in operation.insert:
+            triple = f"{quad.subject} {quad.predicate} ?{OWN_VARIABLE}"
+            pattern = triple if isinstance(quad.graph, DefaultGraph) else f"GRAPH {quad.graph} {{ {triple} }}"
+            group = f"{{ {where.pattern} {pattern} }}"
+            if self._endpoint.select(f"{where.prologue}SELECT (0 AS ?{OWN_VARIABLE}0) {group} LIMIT 1"):
+                return False
+        return True
 
     def present(self, quads: Collection[Quad]) -> set[Quad]:
         """Tell which of the quads are there."""
@@ -213,7 +228,11 @@ class RemoteDataset:
         self._refuse_blank_nodes(effect.delta.deleted | effect.delta.inserted)
         if self._dialect.by_value:
             refuse_equal_values(effect.delta.inserted, self._dialect.by_value, self._dialect.name)
-        requests = self._requests(effect)
+        original = effect.original
+        if original is not None and self._does_the_same(original, effect.delta):
+            requests = [original.text]
+        else:
+            requests = self._requests(effect)
         self._journal.record(effect.delta)
         for number, request in enumerate(requests):
             try:
@@ -227,6 +246,24 @@ class RemoteDataset:
                 raise
         if effect.delta and not self._proven:
             self._prove(effect.delta)
+
+    def _does_the_same(self, original: Original, delta: Delta) -> bool:
+        """Tell whether the request that a change comes from, sent as it is, has this very effect on the server.
+
+        Not so, where literals are told apart by value; and what can be of any length is sent in parts.
+        """
+        quads = delta.deleted | delta.inserted
+        return (
+            not original.is_data
+            and self._means_the_same(original)
+            and (not self._dialect.by_value or all(map(compares_by_text, quads)))
+        )
+
+    def _means_the_same(self, original: Original) -> bool:
+        """Tell whether the graphs of a request are those of the server: none is hidden, or stands for another."""
+        if self._hidden() or not self._dialect.has_default_graph:
+            return original.graphs is not None and original.graphs.isdisjoint(self._hidden())
+        return True
 
     def _prove(self, delta: Delta) -> None:
         """See once that what the update service is told shows in the query service."""

@@ -27,6 +27,7 @@ from evergraph.gate.operations import (
     Modify,
     Move,
     Operation,
+    Original,
     QuadTemplate,
     Template,
     Where,
@@ -103,7 +104,10 @@ def _plain_data(text: str, base: str | None) -> Step | None:
         )
     except (SyntaxError, ValueError):
         return None
-    return Step(InsertData(quads) if insert else DeleteData(quads), 1, _line(text, match.start(2)))
+    is_nameless = "_:" in text or "[" in text or "(" in text  # a blank node would be another one each time
+    original = None if base or is_nameless else Original(text, None, is_data=True)
+    operation = InsertData(quads, original) if insert else DeleteData(quads, original)
+    return Step(operation, 1, _line(text, match.start(2)))
 
 
 _NAME = r"(?:[A-Za-z][\w\-]*+)?:\w[\w\-]*+"
@@ -159,7 +163,10 @@ def _plain_modify(text: str) -> Step | None:
     only = pattern[0] if len(pattern) == 1 and _has_different_variables(pattern[0]) else None
     where = Where(f"{match['prologue']}\n", match["pattern"], with_graph, only=only)
     matched = bool(delete) and is_matched(delete, pattern)
-    operation = Modify(delete, insert, where, matched, matched and compares_no_objects(pattern))
+    names = {quad.graph for quad in (*delete, *insert, *pattern)}
+    graphs = frozenset(name for name in names if isinstance(name, NamedNode))
+    original = None if graph else Original(text, graphs if len(graphs) == len(names) else None)
+    operation = Modify(delete, insert, where, matched, matched and compares_no_objects(pattern), original)
     return Step(operation, 1, _line(text, match.start("start")))
 
 
