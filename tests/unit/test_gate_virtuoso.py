@@ -111,10 +111,20 @@ _:Rr0 <http://www.w3.org/2005/sparql-results#binding> _:Rr0c1 .
 _:Rr0c1 <http://www.w3.org/2005/sparql-results#variable> "b" .
 _:Rr0c1 <http://www.w3.org/2005/sparql-results#value> <urn:b> .
 """
+WHOLE = SOLUTION.replace(
+    b"_:Rr0 <http://www.w3.org/2005/sparql-results#binding> _:Rr0c1 .",
+    b"""_:Rr0 <http://www.w3.org/2005/sparql-results#binding> _:Rr0c0 .
+_:Rr0c0 <http://www.w3.org/2005/sparql-results#variable> "a" .
+_:Rr0c0 <http://www.w3.org/2005/sparql-results#value> "a #value> ."@en .
+_:Rr0 <http://www.w3.org/2005/sparql-results#binding> _:Rr0c1 .""",
+)
 
 
 def test_solutions_in_triples() -> None:
     assert plain_rows(HEAD) == []
+    both = (Literal("a #value> .", language="en"), NamedNode("urn:b"))
+    assert plain_rows(HEAD + WHOLE + WHOLE) == [both, both]
+    assert plain_rows(HEAD + WHOLE + SOLUTION + WHOLE) == [both, (None, NamedNode("urn:b")), both]
     assert plain_rows(HEAD + SOLUTION + SOLUTION) == [(None, NamedNode("urn:b"))] * 2
 
 
@@ -130,8 +140,9 @@ def test_solutions_in_triples() -> None:
         (b"\n", b"\n\n"),
     ],
 )
-def test_solutions_in_triples_that_are_not_as_expected(text: bytes, other: bytes) -> None:
-    assert plain_rows(HEAD + SOLUTION.replace(text, other)) is None
+@pytest.mark.parametrize("solution", [SOLUTION, WHOLE], ids=["partial", "whole"])
+def test_solutions_in_triples_that_are_not_as_expected(solution: bytes, text: bytes, other: bytes) -> None:
+    assert plain_rows(HEAD + solution.replace(text, other)) is None
 
 
 @pytest.mark.parametrize("text", ["", "a b+c%2B&d=e", "é😀 \0\n\r\x7f'~*-._()", bytes(range(128)).decode()])

@@ -26,6 +26,8 @@ _ROLLBACK = NamedNode(OWN + "rollback")
 _ROW = OWN_VARIABLE
 _CHECKPOINT = "checkpoint"
 _FLUSH_EVERY = 10_000
+_FLUSH_QUADS = 10_000
+"""After so many changes, or quads, the store is made to write what it holds in memory: the more, the slower it gets."""
 
 
 class EmbeddedDataset:
@@ -39,6 +41,7 @@ class EmbeddedDataset:
         self.snapshots = path is not None  # in memory, a change is written step by step
         self._settled = 0
         self._flushed = 0
+        self._unflushed = 0
 
     @classmethod
     def open(cls, path: Path | None, *, read_only: bool = False) -> "EmbeddedDataset":
@@ -66,10 +69,6 @@ class EmbeddedDataset:
     def surely_there(self, operation: Modify, candidates: set[Quad]) -> set[Quad]:
         """Tell which of the quads to delete need no check, because the WHERE clause matched them."""
         return candidates if operation.deletes_matches else set()
-
-    def surely_absent(self, operation: Modify, candidates: set[Quad]) -> bool:
-        """Leave it to lookups: they are cheap."""
-        return False
 
     def present(self, quads: Collection[Quad]) -> set[Quad]:
         """Tell which of the quads are there."""
@@ -185,6 +184,7 @@ class EmbeddedDataset:
 
         The request that the change comes from need not be put together again.
         """
+        self._unflushed += len(effect.delta)
         if effect.original is not None:
             self.store.update(effect.original.text)
             return
@@ -208,7 +208,7 @@ class EmbeddedDataset:
     def settle(self, sequence: int) -> None:
         """Take note of a change that counts, and once in a while let the store reach the disk."""
         self._settled = sequence
-        if self.path and sequence - self._flushed >= _FLUSH_EVERY:
+        if self.path and (sequence - self._flushed >= _FLUSH_EVERY or self._unflushed >= _FLUSH_QUADS):
             self._flush()
 
     def roll_back(self) -> None:
@@ -244,7 +244,7 @@ class EmbeddedDataset:
             self.store.flush()
             with open_output(self.path.parent / _CHECKPOINT) as out:
                 out.write(f"{self._settled} {self._identity()}\n".encode())
-            self._flushed = self._settled
+            self._flushed, self._unflushed = self._settled, 0
 
     def _read_checkpoint(self) -> int:
         """Read how far the store is; 0 if nobody knows, or if the store is not the one that the checkpoint is about."""

@@ -43,9 +43,6 @@ class Reader(Protocol):
     def surely_there(self, operation: Modify, candidates: set[Quad]) -> set[Quad]:
         """Tell which of the quads to delete, in stored form, need no check, because the WHERE clause matched them."""
 
-    def surely_absent(self, operation: Modify, candidates: set[Quad]) -> bool:
-        """Tell whether none of the quads to insert is there, if that is cheaper to learn than of each of them."""
-
     def matches(self, pattern: QuadTemplate) -> list[Quad] | None:
         """Look up the quads that match one of different variables; None if that takes a WHERE clause."""
 
@@ -118,9 +115,6 @@ def _delta(reader: Reader, delete: Iterable[Quad], insert: Iterable[Quad], opera
     """Compute the delta of candidate sets; the operation, if given, tells what needs no check."""
     candidates_out, candidates_in = reader.stored_form(set(delete)), reader.stored_form(set(insert))
     known = reader.surely_there(operation, candidates_out) if operation else set()
-    if operation and reader.surely_absent(operation, candidates_in):
-        present = known | reader.present(candidates_out - candidates_in - known)
-        return Delta(inserted=frozenset(candidates_in), deleted=frozenset(present - candidates_in))
     return _difference(reader, candidates_out, candidates_in, known)
 
 

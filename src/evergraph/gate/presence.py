@@ -1,5 +1,7 @@
-"""Which of many quads does an endpoint hold? Three ways to ask, none of them one request per quad.
+"""Which of many quads does an endpoint hold? Four ways to ask, none of them one request per quad.
 
+* **At all.** Where many quads share graph and predicate, ask first whether the graph holds any such quad: what is new
+  often comes with a graph or a predicate that is new.
 * **By subject.** Quads of one graph and predicate: fetch the objects of all their subjects and compare here. The
   cheapest way, if the subjects do not have too many objects each; the request has a limit, and if the answer reaches
   it, the second way takes over. Only for objects that compare by their text.
@@ -24,6 +26,10 @@ _GROUP = 8
 """How many quads of one graph and predicate make it worth to ask by subject."""
 
 
+_LARGE = 256
+"""How many make it worth to ask first whether there is any."""
+
+
 class PresenceCheck:
     """Asks an endpoint; quads must be without blank nodes, and in the graphs where the server keeps them."""
 
@@ -44,6 +50,8 @@ class PresenceCheck:
             else:
                 together.append(quad)
         for group in groups.values():
+            if len(group) >= _LARGE and not self._any(group[0]):
+                continue
             if len(group) >= _GROUP or any(len(str(quad.object)) > self._dialect.long_value for quad in group):
                 checks += [partial(self._by_subject, part) for part in _parts(group, self._dialect.read_subjects)]
             else:
@@ -56,6 +64,12 @@ class PresenceCheck:
             return set(chain.from_iterable(check() for check in checks))
         with ThreadPoolExecutor(self._dialect.connections) as pool:
             return set(chain.from_iterable(pool.map(lambda check: check(), checks)))
+
+    def _any(self, like: Quad) -> bool:
+        """Tell whether there is any quad with the graph and predicate of one."""
+        triple = f"?s {like.predicate} ?o"
+        pattern = triple if like.graph_name == DEFAULT_GRAPH else f"GRAPH {like.graph_name} {{ {triple} }}"
+        return bool(self._endpoint.select(f"SELECT (0 AS ?i) {{ {pattern} }} LIMIT 1"))
 
     def _by_subject(self, quads: list[Quad]) -> Iterable[Quad]:
         graph, predicate = quads[0].graph_name, quads[0].predicate

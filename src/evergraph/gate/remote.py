@@ -35,8 +35,6 @@ from evergraph.terms import (
 )
 
 _SAMPLE = 100
-_MANY = 256
-"""From so many quads on, it is worth asking whether any of them may be there."""
 _NO_GRAPH = NamedNode(OWN + "no-graph")
 
 
@@ -111,19 +109,6 @@ class RemoteDataset:
         if self._dialect.exact_matches:
             return candidates if operation.deletes_matches else set()
         return {quad for quad in candidates if compares_by_text(quad)} if operation.matches_plainly else set()
-
-    def surely_absent(self, operation: Modify, candidates: set[Quad]) -> bool:
-        """Ask whether any subject of a quad to insert has its predicate already, whatever the object."""
-        original, where = operation.original, operation.where
-        if len(candidates) < _MANY or original is None or not self._means_the_same(original):
-            return False
-        for quad in operation.insert:
-            triple = f"{quad.subject} {quad.predicate} ?{OWN_VARIABLE}"
-            pattern = triple if isinstance(quad.graph, DefaultGraph) else f"GRAPH {quad.graph} {{ {triple} }}"
-            group = f"{{ {where.pattern} {pattern} }}"
-            if self._endpoint.select(f"{where.prologue}SELECT (0 AS ?{OWN_VARIABLE}0) {group} LIMIT 1"):
-                return False
-        return True
 
     def present(self, quads: Collection[Quad]) -> set[Quad]:
         """Tell which of the quads are there."""

@@ -25,9 +25,6 @@ class Dataset(Protocol):
     def surely_there(self, operation: Modify, candidates: set[Quad]) -> set[Quad]:
         """Tell which of the quads to delete, in stored form, need no check, because the WHERE clause matched them."""
 
-    def surely_absent(self, operation: Modify, candidates: set[Quad]) -> bool:
-        """Tell whether none of the quads to insert is there, if that is cheaper to learn than of each of them."""
-
     def present(self, quads: Collection[Quad]) -> set[Quad]:
         """Tell which of the quads are there."""
 
@@ -124,10 +121,6 @@ class Transaction:
     def surely_there(self, operation: Modify, candidates: set[Quad]) -> set[Quad]:
         """Tell which of the quads to delete need no check, because the WHERE clause matched them."""
         return self._dataset.surely_there(operation, candidates)
-
-    def surely_absent(self, operation: Modify, candidates: set[Quad]) -> bool:
-        """Tell whether none of the quads to insert is there, if that is cheaper to learn than of each of them."""
-        return not self._unwritten and self._dataset.surely_absent(operation, candidates)
 
     def present(self, quads: Collection[Quad]) -> set[Quad]:
         """Tell which of the quads are there in the staged state."""

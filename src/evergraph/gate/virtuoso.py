@@ -6,7 +6,7 @@ any of them deletes it. What Virtuoso would change beyond that, or could not fin
 
 import re
 import struct
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -146,6 +146,8 @@ def exact(term: Term | None, text: Term | None) -> Term | None:
 
 
 _OF_RESULT = b" <http://www.w3.org/2005/sparql-results#"
+_VALUE = _OF_RESULT + b"value> "
+_MOST_COLUMNS = 1_000
 _INEXACT = frozenset({_DOUBLE, _FLOAT, _BOOLEAN})
 
 
@@ -154,6 +156,8 @@ def plain_rows(content: bytes) -> Rows | None:
 
     Doubles and floats are rounded, and booleans written in another way than elsewhere.
     """
+    if (whole := _regular_rows(content)) is not None:
+        return _with_terms(whole)
     columns: dict[bytes, int] = {}
     rows: list[list[bytes | None]] = []
     of = name = b""
@@ -173,7 +177,30 @@ def plain_rows(content: bytes) -> Rows | None:
     return _with_terms(rows)
 
 
-def _with_terms(rows: list[list[bytes | None]]) -> Rows | None:
+def _regular_rows(content: bytes) -> Sequence[Sequence[bytes | None]] | None:
+    """Read solutions that bind every variable, in the order of the columns, all at once; None if some do not.
+
+    Each takes a line, and three for each of its variables: that it has a binding, of which variable, to which value.
+    """
+    lines = content.rstrip().split(b"\n")
+    names = [line.partition(_OF_RESULT + b"resultVariable> ") for line in lines[1:_MOST_COLUMNS]]
+    columns = [name for _, is_column, name in names if is_column]
+    size = 1 + 3 * len(columns)
+    body = lines[1 + len(columns) :]
+    if not columns or len(body) % size or not all(_OF_RESULT + b"solution> " in line for line in body[::size]):
+        return None
+    values = []
+    for place, name in enumerate(columns):
+        bindings, variables, bound = (body[number + 3 * place :: size] for number in (1, 2, 3))
+        found = [line.partition(_VALUE) for line in bound]
+        expected = [node + _OF_RESULT + b"variable> " + name for node, is_value, _ in found if is_value]
+        if variables != expected or not all(_OF_RESULT + b"binding> " in line for line in bindings):
+            return None
+        values.append([value[:-2] for _, _, value in found])
+    return list(zip(*values, strict=True))
+
+
+def _with_terms(rows: Sequence[Sequence[bytes | None]]) -> Rows | None:
     texts = dict.fromkeys(chain.from_iterable(rows))
     texts.pop(None, None)
     triples = b"".join([b"<urn:s> <urn:p> %b .\n" % text for text in texts if text is not None])
