@@ -85,6 +85,10 @@ class DataError(EvergraphError):
     condition = "DATA"
 
 
+class EmptySource(DataError):
+    """A folder for changes holds none yet, so that nobody knows of which kind they will be."""
+
+
 class SourceUnavailable(EvergraphError):
     """A source of changes on the network does not answer. That says nothing about what it has."""
 

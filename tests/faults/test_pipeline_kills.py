@@ -60,10 +60,13 @@ def test_kills_lose_nothing_and_double_nothing(tmp_path: Path, request: pytest.F
 
 
 def test_signals_end_a_run_after_the_batch_at_hand(tmp_path: Path) -> None:
-    """A source that is followed: changes that come are taken, SIGTERM ends the run well, the next goes on."""
+    """A folder that is followed, empty at first: what comes is taken, SIGTERM ends the run well, the next goes on."""
     case = Case.make(tmp_path / "case", seed=3, changes=4, views=("turned",))
-    held = [(path, path.read_bytes()) for path in sorted((case.folder / "in").glob("00000[34].*"))]
-    for path, _ in held:
+    held = {
+        after: [(path, path.read_bytes()) for path in sorted((case.folder / "in").glob(names))]
+        for after, names in ((0, "00000[12].*"), (2, "00000[34].*"))
+    }
+    for path, _ in [*held[0], *held[2]]:
         path.unlink()
     case.define(("turned",), "[spark]\n")
     (case.folder / "pipeline.toml").write_text(
@@ -77,9 +80,8 @@ def test_signals_end_a_run_after_the_batch_at_hand(tmp_path: Path) -> None:
         seen: list[int] = []
         for line in process.stdout:
             seen.append(json.loads(line)["sequence"])
-            if seen[-1] == 2:
-                for path, content in held:
-                    path.write_bytes(content)
+            for path, content in held.get(seen[-1], ()):
+                path.write_bytes(content)
             if seen[-1] == 4:
                 process.send_signal(signal.SIGTERM)
         assert seen == [0, 1, 2, 3, 4]

@@ -23,6 +23,7 @@ from evergraph.engines.spark.engine import SparkEngine
 from evergraph.engines.spark.rows import QUAD, arrow_schema
 from evergraph.engines.spark.stream import planned_end, read_changes
 from evergraph.engines.spark.tables import QuadTable
+from evergraph.errors import EmptySource
 from evergraph.pipeline.definition import Pipeline, ViewDefinition, targets
 from evergraph.pipeline.failures import lost_executor, told
 from evergraph.pipeline.linksets import LinkedView
@@ -36,6 +37,8 @@ from evergraph.terms import Variable
 _COMPACT_EVERY = 20
 _POLL = "100 milliseconds"
 _MOST_THREADS = 4
+_PATIENCE = 0.5
+"""Seconds between looks for the first change."""
 _ATTEMPTS = 4
 
 Report = Callable[[dict[str, object]], None]
@@ -64,7 +67,7 @@ class Runner:
         self._busy = threading.Lock()
         self._resources = ExitStack()
         try:
-            open_feed(pipeline.changes)  # what is wrong with it is told before Spark begins
+            self._has_changes()  # what is wrong with the source is told before Spark begins
             self._state = State(pipeline)
             self._resources.callback(self._state.close)
             self._table = self._open_table()
@@ -85,17 +88,10 @@ class Runner:
             self._load()
             self._load_links()
             self._begin_sinks()
-            query = self._start()
-            try:
-                while not self._stopping.is_set() and not query.awaitTermination(1):
-                    pass
-            except PySparkException:
-                self._raise_failure()
-                raise
-            finally:
-                with self._busy:
-                    query.stop()
-            self._raise_failure()
+            while not self._has_changes() and not self._stopping.wait(_PATIENCE):
+                pass
+            if not self._stopping.is_set():
+                self._stream()
             committed = self._table.committed(self._pipeline.name) or 0
             for target in self._targets:
                 target.writer.finish(committed)
@@ -103,6 +99,30 @@ class Runner:
             raise told(error) from None
         finally:
             self._resources.close()
+
+    def _has_changes(self) -> bool:
+        """Tell whether there is a source already; a folder that is followed may be empty at first."""
+        try:
+            open_feed(self._pipeline.changes)
+        except EmptySource:
+            if not self._follow:
+                raise
+            return False
+        return True
+
+    def _stream(self) -> None:
+        """Take in the changes, batch by batch."""
+        query = self._start()
+        try:
+            while not self._stopping.is_set() and not query.awaitTermination(1):
+                pass
+        except PySparkException:
+            self._raise_failure()
+            raise
+        finally:
+            with self._busy:
+                query.stop()
+        self._raise_failure()
 
     def variables(self, view: str) -> tuple[Variable, ...]:
         """Return what the columns of a view are."""

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from evergraph.errors import DataError
+from evergraph.errors import DataError, EmptySource
 from evergraph.files import STANDARD_STREAM, AnyPath
 from evergraph.ports import Source
 from evergraph.sources.changesets import ChangesetSource, write_changeset
@@ -51,8 +51,9 @@ def _open_folder(root: Path, clears: bool) -> Source:
             f"{root} holds {kinds}; it can only be one change source", hint="put them into folders of their own"
         )
     files = list(visible_files(root, recursive=True))
-    content = f"it holds {listed(files)}" if files else "it is empty"
-    raise DataError(f"{root} is not a change source: {content}", hint=_WHAT_IT_CAN_BE)
+    if not files:
+        raise EmptySource(f"{root} is not a change source: it is empty", hint=_WHAT_IT_CAN_BE)
+    raise DataError(f"{root} is not a change source: it holds {listed(files)}", hint=_WHAT_IT_CAN_BE)
 
 
 __all__ = ["ChangesetSource", "PatchSource", "VersionSource", "open_source", "write_changeset"]

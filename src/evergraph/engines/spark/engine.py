@@ -11,6 +11,7 @@ Views that only the local engine can maintain run there as a whole, in one task 
 
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -22,7 +23,7 @@ from pyspark.sql import functions as sf
 from evergraph.engines.spark.compile import PlanFrames
 from evergraph.engines.spark.costs import Choice, Costs, Quads, Sizes, Way
 from evergraph.engines.spark.following import SEQUENCE, SmallChange, follow
-from evergraph.engines.spark.frames import SMALL, WEIGHT, Frame, sum_of
+from evergraph.engines.spark.frames import WEIGHT, Frame, sum_of
 from evergraph.engines.spark.islands import Island
 from evergraph.engines.spark.relations import Relations, Version
 from evergraph.engines.spark.rows import QUAD, arrow_schema, spark_schema
@@ -30,6 +31,11 @@ from evergraph.engines.spark.vicinity import TooMuch
 from evergraph.engines.spark.views import SparkView
 from evergraph.sparql.algebra import Query
 
+_AT_ONCE = 3
+"""Views that are worked on at the same time."""
+_MOST_HASHES = 2_000_000
+"""Up to so many hashes of quads are sent to every task."""
+_LAST, _HASH, _THERE = "_last", "_hash", "_there"
 FEW = 20_000
 """Up to so many requested quads, a change is followed."""
 
@@ -65,16 +71,27 @@ class SparkEngine:
                     return self._follow(rows)
                 except TooMuch:
                     pass
-        last = sf.max(sf.struct(SEQUENCE, WEIGHT))[WEIGHT].alias(WEIGHT)
-        wanted = requested.groupBy(*QUAD).agg(last).localCheckpoint(eager=False)
-        asked = wanted.select(*QUAD)
-        if wanted.count() <= SMALL:
-            asked = sf.broadcast(asked)
-        present = self._quads.read(self._spark).select(*QUAD).join(asked, list(QUAD), "left_semi")
-        known = present.withColumn("there", sf.lit(True))
-        changes = sf.when(sf.col("there").isNull(), sf.col(WEIGHT) > 0).otherwise(sf.col(WEIGHT) < 0)
-        both = wanted.join(known, list(QUAD), "left")
-        return both.where(changes).select(*QUAD, WEIGHT).localCheckpoint(eager=False)
+        return self._exact(requested).localCheckpoint(eager=False)
+
+    def _exact(self, requested: DataFrame) -> DataFrame:
+        """Compare the last request for each quad with what is there.
+
+        Numbers are compared where that will do: the last request is the greatest number, and of the quads that are
+        there only those move whose hash is that of a requested one.
+        """
+        number = 2 * sf.col(SEQUENCE) + (sf.col(WEIGHT) > 0).cast("long")
+        wanted = requested.groupBy(*QUAD).agg(sf.max(number).alias(_LAST)).localCheckpoint(eager=False)
+        hashes = wanted.select(sf.xxhash64(*QUAD).alias(_HASH))
+        few = wanted.count() <= _MOST_HASHES
+        present = self._quads.read(self._spark).select(*QUAD).withColumn(_HASH, sf.xxhash64(*QUAD))
+        near = present.join(sf.broadcast(hashes) if few else hashes, _HASH, "left_semi").select(*QUAD)
+        both = wanted.withColumn(_THERE, sf.lit(0)).unionByName(
+            near.withColumns({_LAST: sf.lit(None).cast("long"), _THERE: sf.lit(1)})
+        )
+        known = both.groupBy(*QUAD).agg(sf.max(_LAST).alias(_LAST), sf.max(_THERE).alias(_THERE))
+        added = sf.pmod(sf.col(_LAST), sf.lit(2))  # that of a quad that nobody asked for is null, and not equal
+        changed = known.where(added == 1 - sf.col(_THERE))
+        return changed.select(*QUAD, (2 * added - 1).alias(WEIGHT))
 
     def initial(self, name: str) -> DataFrame:
         """Return the whole result of a view, as it is now."""
@@ -102,7 +119,9 @@ class SparkEngine:
         size = float(changes.count())
         relations = Relations(self._quads.read(self._spark), changes, size, self._sizes(), self._store)
         relations.count(pattern for view in rest for pattern in view.patterns)
-        return found | {view.name: self._delta(view, relations) for view in rest}
+        with ThreadPoolExecutor(min(_AT_ONCE, len(rest))) as pool:  # no view keeps all cores busy all the time
+            tables = pool.map(lambda view: self._delta(view, relations), rest)
+            return found | dict(zip([view.name for view in rest], tables, strict=True))
 
     def release(self) -> None:
         """Give back what was kept for the last batch."""
