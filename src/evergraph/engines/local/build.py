@@ -97,7 +97,8 @@ class PlanCircuit:
         self.store.fill()
         for leaf in self.leaves:
             leaf.load()
-        self.is_set = isinstance(self.root, BGPLeaf) and self.root.is_set
+        if isinstance(self.root, BGPLeaf) and self.root.is_set:
+            self.is_set = self.root.is_whole = True
 
     def pull(self) -> ZSet:
         """Return the change since the last call."""

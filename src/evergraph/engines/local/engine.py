@@ -143,10 +143,21 @@ class LocalEngine:
             return []
         if len(touched) == 1 and not self._dirty:
             leaf, _ = touched.popitem()
-            if not leaf.pending:
+            pending = leaf.pending
+            if not pending:
                 return []
-            if type(leaf.top) is View:
-                return self._one(leaf.top)
+            view = leaf.top
+            if type(view) is View:
+                # The commonest effect by far, spelled out: one row comes or goes, and there is room for it.
+                if leaf.is_whole and len(pending) == 1 and len(view._result) < view._room and self._young < MANY:
+                    self._young += 1
+                    row, weight = pending.popitem()
+                    if weight > 0:
+                        view._result[row] = 1
+                    else:
+                        del view._result[row]
+                    return [ViewChange((view, {row: weight}))]
+                return self._one(view)
             touched[leaf] = None
         return self._refresh()
 

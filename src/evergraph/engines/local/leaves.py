@@ -28,6 +28,8 @@ class QuadLeaf:
         self.owner: Any = None
         self.top: Any = None
         """What is to be refreshed when the leaf has something; None if only `touch` knows."""
+        self.is_whole = False
+        """Whether its rows are those of the result, and none can be there twice."""
         self.limit = sys.maxsize
         """How many rows may wait."""
         self.subscriptions: list[Subscription] = []
@@ -57,6 +59,7 @@ class QuadLeaf:
             raise state_limit(self.limit)
 
         self.pull = pull  # type: ignore[method-assign]
+        self.is_whole = False
 
     def size(self) -> int:
         """Count the entries of state, which is what waits."""

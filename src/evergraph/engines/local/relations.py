@@ -32,6 +32,8 @@ class Leaf(Protocol):
     pending: ZSet
     top: Any
     """The view that is to be refreshed, or the views that share a plan; None if only `touch` knows."""
+    is_whole: bool
+    """Whether its rows are those of the result, and none can be there twice."""
     owner: Any
     """What the plan was built with; see `evergraph.engines.local.optimizer.Owner`."""
 
