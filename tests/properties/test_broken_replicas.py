@@ -9,7 +9,7 @@ from tests.support.replica_histories import check_history
 from evergraph.delta import Delta, Request
 from evergraph.engines.local.dictionary import ZSet
 from evergraph.engines.local.engine import LocalEngine
-from evergraph.sparql.algebra import LeftJoin, Pattern, join
+from evergraph.sparql.algebra import LeftJoin, Pattern, join, path_predicates
 from evergraph.views.replicas import candidates, local, parts
 from evergraph.views.replicas.candidates import Candidate
 from evergraph.views.replicas.local import Ids, Replicas
@@ -76,8 +76,7 @@ def _drop_patterns_that_are_not_covered(patch: pytest.MonkeyPatch) -> None:
 
 def _mix_up_predicates(patch: pytest.MonkeyPatch) -> None:
     """A path is about the triples of its first step."""
-    original = candidates._predicates
-    patch.setattr(candidates, "_predicates", lambda path: iter([next(original(path))]))
+    patch.setattr(candidates, "path_predicates", lambda path: iter([next(path_predicates(path))]))
 
 
 def _believe_changesets(patch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from enum import IntEnum, StrEnum
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 from evergraph.sparql.algebra import (
     BGP,
     TRIPLE_COLUMNS,
-    Alternative,
     Ask,
     Construct,
     Describe,
@@ -18,23 +17,17 @@ from evergraph.sparql.algebra import (
     Filter,
     GraphNames,
     Group,
-    Inverse,
-    NegatedSet,
-    OneOrMore,
     OrderBy,
     Path,
-    PathExpression,
     Pattern,
     Project,
     Query,
     Reduced,
     Select,
-    Sequence,
     Slice,
     TriplePattern,
     Values,
-    ZeroOrMore,
-    ZeroOrOne,
+    path_predicates,
 )
 from evergraph.sparql.expressions import Row
 from evergraph.sparql.scope import children, expressions, variables, walk
@@ -90,7 +83,7 @@ def query_iris(query: Query, *, vocabulary: bool = False) -> list[NamedNode]:
             case Path(subject, path, object_, graph):
                 found |= dict.fromkeys(term for term in (subject, object_, graph) if isinstance(term, NamedNode))
                 if vocabulary:
-                    found |= dict.fromkeys(p for p in _predicates(path) if isinstance(p, NamedNode))
+                    found |= dict.fromkeys(one for one in path_predicates(path) if one is not None)
             case GraphNames(graph):
                 found |= dict.fromkeys([graph] if isinstance(graph, NamedNode) else [])
             case Values(rows=rows):
@@ -235,23 +228,7 @@ def _triple_patterns(pattern: Pattern) -> Iterator[TriplePattern]:
             case BGP(triples):
                 yield from triples
             case Path(path=path):
-                for predicate in _predicates(path):
-                    yield TriplePattern(_ONE, predicate, _TWO, DEFAULT_GRAPH)
+                for predicate in path_predicates(path):
+                    yield TriplePattern(_ONE, predicate or _ANY, _TWO, DEFAULT_GRAPH)
             case _:
                 pass
-
-
-def _predicates(path: PathExpression) -> Iterator[NamedNode | Variable]:
-    """Iterate over the predicates along a path; a variable where it may be any."""
-    match path:
-        case NamedNode():
-            yield path
-        case Inverse(inner) | ZeroOrOne(inner) | ZeroOrMore(inner) | OneOrMore(inner):
-            yield from _predicates(inner)
-        case Sequence(parts) | Alternative(parts):
-            for part in parts:
-                yield from _predicates(part)
-        case NegatedSet():
-            yield _ANY
-        case _:
-            assert_never(path)

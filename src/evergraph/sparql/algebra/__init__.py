@@ -48,6 +48,7 @@ from evergraph.sparql.algebra.paths import (
     Sequence,
     ZeroOrMore,
     ZeroOrOne,
+    path_predicates,
 )
 from evergraph.sparql.algebra.patterns import (
     BGP,
@@ -155,5 +156,6 @@ __all__ = [
     "ZeroOrOne",
     "conjunction",
     "join",
+    "path_predicates",
     "union",
 ]

@@ -1,7 +1,8 @@
 """Property path expressions (https://www.w3.org/TR/sparql11-query/#pp-language)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from evergraph.terms import NamedNode
 
@@ -61,3 +62,19 @@ class OneOrMore:
 
 ClosurePath: TypeAlias = ZeroOrOne | ZeroOrMore | OneOrMore
 PathExpression: TypeAlias = NamedNode | Inverse | Sequence | Alternative | NegatedSet | ClosurePath
+
+
+def path_predicates(path: PathExpression) -> Iterator[NamedNode | None]:
+    """Iterate over the predicates of the steps along a path; None where it may be any."""
+    match path:
+        case NamedNode():
+            yield path
+        case Inverse(inner) | ZeroOrOne(inner) | ZeroOrMore(inner) | OneOrMore(inner):
+            yield from path_predicates(inner)
+        case Sequence(parts) | Alternative(parts):
+            for part in parts:
+                yield from path_predicates(part)
+        case NegatedSet():
+            yield None
+        case _:
+            assert_never(path)

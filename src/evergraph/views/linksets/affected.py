@@ -10,35 +10,27 @@ inversions, joins and unions when a query is parsed), but for ``?``, ``*`` and `
 """
 
 from collections.abc import Iterable, Iterator
-from typing import assert_never
 
 from evergraph.delta import Delta
 from evergraph.errors import UnsupportedQuery
 from evergraph.linking.catalogue import RDF_TYPE, Catalogue
 from evergraph.sparql.algebra import (
     BGP,
-    Alternative,
     Distinct,
     Extend,
     Filter,
     GraphContext,
-    Inverse,
     Join,
     LeftJoin,
-    NegatedSet,
-    OneOrMore,
     Path,
-    PathExpression,
     Pattern,
     Project,
     Reduced,
     Select,
-    Sequence,
     TriplePattern,
     Union,
     Values,
-    ZeroOrMore,
-    ZeroOrOne,
+    path_predicates,
 )
 from evergraph.sparql.dataset import Dataset
 from evergraph.sparql.expressions import Environment
@@ -56,8 +48,9 @@ def predicate_patterns(pattern: Pattern) -> Iterator[TriplePattern]:
         case BGP(triples):
             yield from triples
         case Path(_, path, _, graph):
-            for predicate in _predicates(path):
-                yield TriplePattern(Variable("from·any"), predicate, Variable("to·any"), graph)
+            for predicate in path_predicates(path):
+                some = Variable("predicate·any") if predicate is None else predicate
+                yield TriplePattern(Variable("from·any"), some, Variable("to·any"), graph)
         case Join(left, right) | LeftJoin(left, right):
             yield from predicate_patterns(left)
             yield from predicate_patterns(right)
@@ -120,18 +113,3 @@ def _bound(pattern: TriplePattern, quad: Quad) -> dict[Variable, Term] | None:
         elif wanted != term:
             return None
     return bound
-
-
-def _predicates(path: PathExpression) -> Iterator[NamedNode | Variable]:
-    match path:
-        case NamedNode():
-            yield path
-        case Inverse(inner) | ZeroOrOne(inner) | ZeroOrMore(inner) | OneOrMore(inner):
-            yield from _predicates(inner)
-        case Sequence(steps) | Alternative(steps):
-            for step in steps:
-                yield from _predicates(step)
-        case NegatedSet():
-            yield Variable("predicate·any")
-        case _:
-            assert_never(path)

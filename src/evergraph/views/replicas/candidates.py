@@ -15,20 +15,16 @@ from typing import TypeAlias
 
 from evergraph.sparql.algebra import (
     BGP,
-    Alternative,
     Construct,
     Distinct,
     Extend,
-    Inverse,
-    NegatedSet,
     Path,
-    PathExpression,
     Pattern,
     PatternTerm,
     Project,
-    Sequence,
     TriplePattern,
     TripleTemplate,
+    path_predicates,
     union,
 )
 from evergraph.sparql.scope import children
@@ -129,29 +125,11 @@ def _triples(pattern: Pattern) -> Iterator[tuple[PatternTerm, PatternTerm, Patte
             for one in triples:
                 yield one.subject, one.predicate, one.object
         case Path(path=path):
-            for predicate in _predicates(path):
-                yield SUBJECT, predicate, OBJECT
+            for predicate in path_predicates(path):
+                yield SUBJECT, predicate or PREDICATE, OBJECT
         case _:
             for child in children(pattern):
                 yield from _triples(child)
-
-
-def _predicates(path: PathExpression) -> Iterator[NamedNode | Variable]:
-    match path:
-        case NamedNode():
-            yield path
-        case NegatedSet():
-            yield PREDICATE
-        case Sequence(steps):
-            for step in steps:
-                yield from _predicates(step)
-        case Alternative(choices):
-            for choice in choices:
-                yield from _predicates(choice)
-        case Inverse(inner):
-            yield from _predicates(inner)
-        case _:
-            yield from _predicates(path.path)
 
 
 def _normal(triple: tuple[PatternTerm, PatternTerm, PatternTerm]) -> Candidate:
