@@ -39,3 +39,7 @@ class Source(Protocol):
     def changes(self, after: int = 0) -> Iterator[SourceChange]:
         """Iterate over the changes with a sequence above ``after``; the others are not parsed if that is possible."""
         ...
+
+    def place(self, sequence: int) -> str | None:
+        """Name the files behind a change, as it does itself, as far as it is there: a source should only grow."""
+        ...

@@ -124,6 +124,16 @@ def test_changes_on_both_sides_are_folded_into_one_run(folder: Path) -> None:
     assert [path.name for path in (folder / "changes").iterdir()] == ["000001.rdfp"]
 
 
+def test_a_change_that_comes_late_is_an_error(folder: Path) -> None:
+    patch(folder, "imdb", 3, "A <urn:x> <urn:y> <urn:more> .")
+    link(folder)
+    patch(folder, "imdb", 4, "A <urn:x> <urn:y> <urn:last> .")
+    assert link(folder) == [line(2, 0, 0, 1, "incremental")]
+    patch(folder, "imdb", 2, "A <urn:x> <urn:y> <urn:late> .")
+    with pytest.raises(EvergraphError, match=r"is .*003\.rdfp:1 now"):
+        eg.link(folder / "directors.toml")
+
+
 def test_runs_of_so_many_changes(folder: Path) -> None:
     (folder / "directors.toml").write_text(DEFINITION + "\n[run]\nchanges = 1\n")
     name = "<http://imdb.example/Tim_Burton> <http://imdb.example/name>"

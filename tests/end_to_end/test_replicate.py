@@ -1,6 +1,8 @@
 """``evergraph replicate``: the worked example, formats, what is refused, and each fault of iRap as a case."""
 
+import time
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -295,13 +297,56 @@ def test_a_file_that_comes_late_is_an_error(tmp_path: Path) -> None:
     assert "came late" in run(*options, code=1).stderr
 
 
+def test_a_change_that_comes_late_is_an_error_in_patches_and_versions(tmp_path: Path) -> None:
+    interest = rq(tmp_path / "i.rq", "", "SELECT * { ?s <urn:p> ?o }")
+    for kind, content in (
+        ("rdfp", "TX .\nA <urn:{}> <urn:p> <urn:o> .\nTC .\n"),
+        ("nt", "<urn:{}> <urn:p> <urn:o> .\n"),
+    ):
+        changes = tmp_path / kind
+        changes.mkdir()
+        (changes / f"1.{kind}").write_text(content.format(1))
+        (changes / f"3.{kind}").write_text(content.format(3))
+        options = ("replicate", interest, "--changes", changes, "--target", tmp_path / f"of-{kind}")
+        run(*options)
+        (changes / f"4.{kind}").write_text(content.format(4))
+        assert [line["sequence"] for line in lines(run(*options))] == [3]
+        (changes / f"2.{kind}").write_text(content.format(2))
+        assert "came late" in run(*options, code=1).stderr
+        for number in (2, 3, 4):
+            (changes / f"{number}.{kind}").unlink()
+        assert "fewer changes" in run(*options, code=1).stderr
+
+
+def test_now_is_one_moment_in_all_runs(tmp_path: Path) -> None:
+    interest = rq(tmp_path / "i.rq", "", "SELECT * { ?s <urn:until> ?d FILTER(?d > NOW()) }")
+    soon = (datetime.now(UTC) + timedelta(seconds=3)).isoformat()
+    typed = f'"{soon}"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
+    changeset(tmp_path / "changes", 1, (), triples(f":a <urn:until> {typed} ."))
+    places = ("--target", f"store:{tmp_path / 't'}", "--state", tmp_path / "state")
+    options = ("replicate", interest, "--changes", tmp_path / "changes", *places)
+    assert [line["added"] for line in lines(run(*options))] == [1]
+    time.sleep(3.1)
+    changeset(tmp_path / "changes", 2, triples(f":a <urn:until> {typed} ."), ())
+    assert [(line["removed"], line["potential"]) for line in lines(run(*options))] == [(1, 0)]
+
+
+def test_alternatives_need_no_connection(tmp_path: Path) -> None:
+    replica = Replica(tmp_path, "SELECT * { { ?a dbp:goals ?g } UNION { ?t rdfs:label ?l ; foaf:homepage ?h } }")
+    replica.change(added=":a dbp:goals 1 . :t rdfs:label 't' .")
+    replica.change(added=":t foaf:homepage <urn:h> .", removed=":a dbp:goals 1 .")
+    assert content(tmp_path / "target/data.nt") == triples(":t rdfs:label 't' ; foaf:homepage <urn:h> .")
+
+
 def test_another_interest_needs_another_state(tmp_path: Path) -> None:
     interest = rq(tmp_path / "i.rq", "", "SELECT * { ?s ?p ?o }")
     changeset(tmp_path / "changes", 1, (), triples(":a rdfs:label 'x' ."))
     options = ("replicate", interest, "--changes", tmp_path / "changes", "--target", tmp_path / "t")
     run(*options)
     rq(interest, "", "SELECT * { ?s a ?o }")
-    assert "state of other interests" in run(*options, code=1).stderr
+    assert "state of i as it was before" in run(*options, code=1).stderr
+    other = rq(tmp_path / "other.rq", "", "SELECT * { ?s a ?o }")
+    assert "state of other interests: i" in run(options[0], other, *options[2:], code=1).stderr
 
 
 def test_the_paper_begins_with_nothing_aside(tmp_path: Path) -> None:
@@ -359,6 +404,9 @@ def test_wrong_usage_leaves_nothing_behind(tmp_path: Path) -> None:
     assert "--graph belong" in run("replicate", interest, *options, "--graph", "urn:g", code=2).stderr
     failed = run("replicate", interest, "--changes", tmp_path / "nowhere", *options[2:], code=1)
     assert "no such file" in failed.stderr
+    inside = run("replicate", interest, *options[:2], "--target", tmp_path / "changes/t", code=2)
+    assert "in the folder of the changes" in inside.stderr
+    assert "is empty" in run("replicate", interest, "--changes", tmp_path / "empty", *options[2:], code=1).stderr
     assert not (tmp_path / "t").exists()
     assert "no such file" in run("replicate", interest, *options, "--init", tmp_path / "no.nt", code=1).stderr
     assert not any((tmp_path / "t").iterdir())

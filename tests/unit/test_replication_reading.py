@@ -58,6 +58,18 @@ def test_a_lonely_half_counts_when_it_has_settled(tmp_path: Path) -> None:
     assert len(list(reading._present(0, None))) == 1
 
 
+def test_a_folder_that_is_followed_may_be_empty_at_first(tmp_path: Path) -> None:
+    (tmp_path / "changes").mkdir()
+    reading = Reading(str(tmp_path / "changes"), follow=True)
+    reading.check()
+    assert list(reading._present(0, None)) == []
+    changeset(tmp_path / "changes", 1, [OTHER], [QUAD])
+    assert len(list(reading._present(0, None))) == 1
+    (tmp_path / "other").mkdir()
+    with pytest.raises(DataError, match="is empty"):
+        Reading(str(tmp_path / "other")).check()
+
+
 def test_a_source_that_lost_changes_is_an_error(tmp_path: Path) -> None:
     changeset(tmp_path / "changes", 1, [], [QUAD])
     reading = Reading(str(tmp_path / "changes"))

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evergraph.delta import Request
-from evergraph.errors import DataError, EvergraphError, StoreError, SyntaxProblem
+from evergraph.errors import DataError, EmptySource, EvergraphError, StoreError, SyntaxProblem
 from evergraph.ports import Source, SourceChange
 from evergraph.replication.targets import is_address
-from evergraph.sources import ChangesetSource, open_source
+from evergraph.sources import ChangesetSource, open_source, refuse_changed
 from evergraph.sources.feeds.listing import is_settled, is_whole
 from evergraph.sources.http import HttpChangesets
 from evergraph.terms import NamedNode
@@ -49,7 +49,11 @@ class Reading:
     def check(self) -> None:
         """Refuse what is no source, before anything is begun."""
         if not is_address(self.place):
-            self.open()
+            try:
+                self.open()
+            except EmptySource:
+                if not self.follow:
+                    raise
 
     def open(self) -> Source:
         """Look at what is there now."""
@@ -98,9 +102,14 @@ class Reading:
                 )
             yield from self._fetched(position, place or "")
             return
-        source = self.open()
-        if place is not None:
-            self._verify(source, position, place)
+        try:
+            source = self.open()
+        except EmptySource:
+            if not self.follow or position:
+                raise
+            return  # what will be there is not known yet
+        if place is not None and self.is_listed and not place.startswith(_DAMAGED):
+            refuse_changed(source, self.place, position, place)
         yield from self._read(source, position)
 
     def _fetched(self, position: int, place: str) -> Iterator[SourceChange]:
@@ -115,22 +124,6 @@ class Reading:
                     self.report(f"change {sequence} is set aside: {error.message}")
                     request, cleared, where = Request(), frozenset(), _DAMAGED + pending.name
                 yield SourceChange(sequence, request, where, cleared)
-
-    def _verify(self, source: Source, position: int, place: str) -> None:
-        if isinstance(source, ChangesetSource):
-            known = [one.where for one in source.changesets[position - 1 : position]]
-        else:
-            return
-        if known and known[0] != place and not place.startswith(_DAMAGED):
-            raise DataError(
-                f"change {position} of {self.place} is {known[0]} now, and was {place} when it was taken in",
-                hint="files came late, or are gone: let them arrive in the order of their names, and keep them",
-            )
-        if not known:
-            raise DataError(
-                f"{self.place} has fewer changes than have been taken in ({position})",
-                hint="keep the files of changes, or begin anew with another target",
-            )
 
     def _read(self, source: Source, position: int) -> Iterator[SourceChange]:
         while True:

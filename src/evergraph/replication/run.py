@@ -20,7 +20,8 @@ from evergraph.replication.reading import Reading
 from evergraph.replication.state import ReplicaState, digest
 from evergraph.replication.targets import Target, is_folder, open_targets
 from evergraph.sources.folders import make_folder, visible_files
-from evergraph.terms import Quad
+from evergraph.sparql.expressions import Environment
+from evergraph.terms import XSD, Literal, NamedNode, Quad
 from evergraph.views.replicas import Interest, Replicas, parse_interest
 
 _MOST = 20_000
@@ -110,7 +111,7 @@ class Replication:
         *,
         single: bool = False,
     ):
-        self.replicas = Replicas()
+        self.replicas = Replicas(environment=Environment(now=Literal(state.now, datatype=NamedNode(XSD + "dateTime"))))
         self._targets = targets
         self._state = state
         self._tell = tell
@@ -233,6 +234,10 @@ def replicate(
     aside = None if potential is None or paper else Path(potential)
     reading = Reading(fspath(changes), follow, poll, skip_damaged=skip_damaged, report=report, pause=pause)
     reading.check()
+    if is_folder(place) and Path(changes).resolve() in (Path(place).resolve(), *Path(place).resolve().parents):
+        raise UsageError(
+            f"the target {place} is in the folder of the changes", hint="name a folder of its own for the target"
+        )
     with ExitStack() as resources:
         folder = _state_folder(place, aside, state)
         targets = open_targets(place, list(found), update_url=update_endpoint, graph=graph)

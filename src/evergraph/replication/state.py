@@ -25,6 +25,7 @@ from evergraph.files import open_output
 from evergraph.gate.journal import FolderLock
 from evergraph.log import ChangeLog
 from evergraph.rdfio import read_quads, write_statements
+from evergraph.sparql.expressions import Environment
 from evergraph.terms import Quad
 
 _VERSION = 1
@@ -55,6 +56,8 @@ class ReplicaState:
         """How many triples the log has."""
         self.position = 0
         """How many changes of the source are in the targets."""
+        self.now = Environment().now.value
+        """What NOW() is in the interests: the moment at which the replication began, in all runs."""
         self.is_new = True
         self.is_filled = False
         try:
@@ -78,12 +81,15 @@ class ReplicaState:
         if not content.keys() >= {"interests", "filled", "base"}:
             raise StoreError(f"{path} is damaged: it lacks some keys", hint="begin anew in another folder")
         if content["interests"] != self._interests:
-            known = ", ".join(content["interests"])
+            known = content["interests"]
+            changed = [name for name, text in self._interests.items() if known.get(name, text) != text]
+            what = f"{', '.join(changed)} as it was before" if changed else f"other interests: {', '.join(known)}"
             raise StoreError(
-                f"{self._folder} is the state of other interests: {known}",
+                f"{self._folder} is the state of {what}",
                 hint="interests that differ, or have changed, need a target and a state of their own",
             )
         self.is_new, self.is_filled, self._base = False, content["filled"], content["base"]
+        self.now = content.get("now", self.now)
         self._log = ChangeLog(self._folder / f"log-{self._base}")
         self.position = self._base + self._log.last
         self._read_places()
@@ -182,6 +188,7 @@ class ReplicaState:
             "version": _VERSION,
             "base": self._base,
             "filled": self.is_filled,
+            "now": self.now,
             "interests": self._interests,
         }
         with open_output(self._folder / "state.json") as out:

@@ -37,6 +37,21 @@ def open_source(path: AnyPath, *, clears: bool = False) -> Source:
     raise DataError(f"{root} is not a change source", hint=_WHAT_IT_CAN_BE)
 
 
+def refuse_changed(source: Source, root: AnyPath, sequence: int, place: str) -> None:
+    """See that a change which was taken in is where it was: what came late, before it, would be lost otherwise."""
+    now = source.place(sequence)
+    if now is None:
+        raise DataError(
+            f"{root} has fewer changes than have been taken in ({sequence})",
+            hint="keep the files of changes, or begin anew",
+        )
+    if now != place:
+        raise DataError(
+            f"change {sequence} of {root} is {now} now, and was {place} when it was taken in",
+            hint="files came late, or are gone: let them arrive in the order of their names, and keep them",
+        )
+
+
 def _open_folder(root: Path, clears: bool) -> Source:
     changesets = ChangesetSource.find(root, clears=clears)
     # Changesets are .nt files too, and their source has refused all other data files.
@@ -56,4 +71,4 @@ def _open_folder(root: Path, clears: bool) -> Source:
     raise DataError(f"{root} is not a change source: it holds {listed(files)}", hint=_WHAT_IT_CAN_BE)
 
 
-__all__ = ["ChangesetSource", "PatchSource", "VersionSource", "open_source", "write_changeset"]
+__all__ = ["ChangesetSource", "PatchSource", "VersionSource", "open_source", "refuse_changed", "write_changeset"]

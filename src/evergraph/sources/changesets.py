@@ -90,6 +90,10 @@ class ChangesetSource:
         for sequence, changeset in islice(enumerate(self.changesets, 1), after, None):
             yield SourceChange(sequence, changeset.read(self.predicates), changeset.where, changeset.cleared())
 
+    def place(self, sequence: int) -> str | None:
+        """Name the files of a change."""
+        return self.changesets[sequence - 1].where if sequence <= len(self.changesets) else None
+
 
 def write_changeset(folder: Path, number: int, change: Request | Delta, *, compress: bool = True) -> list[Path]:
     """Write a change to a folder and return its files; files that the number had before go away.

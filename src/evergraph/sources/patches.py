@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Self
 
@@ -41,6 +41,11 @@ class PatchSource:
                 number = next(sequence)
                 if number > after:
                     yield SourceChange(number, raw.parse().request, f"{raw.where}:{raw.line}")
+
+    def place(self, sequence: int) -> str | None:
+        """Name the place of a change: its file, and the line."""
+        raw = next(islice((raw for file in self.files for raw in self._scan(file)), sequence - 1, None), None)
+        return None if raw is None else f"{raw.where}:{raw.line}"
 
     def _scan(self, file: AnyPath) -> Iterator[RawPatch]:
         where = "standard input" if file == STANDARD_STREAM else str(file)

@@ -43,6 +43,10 @@ class VersionSource:
             yield SourceChange(sequence, Request(removed=before - now, added=now - before), str(file))
             before = now
 
+    def place(self, sequence: int) -> str | None:
+        """Name a version."""
+        return str(self.files[sequence - 1]) if sequence <= len(self.files) else None
+
 
 def select_versions(files: list[Path]) -> list[Path]:
     """Return the versions among files, in order. Documents that cannot be one are an error."""

@@ -13,7 +13,7 @@ as they are known: an article by its ``schema:about``.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 from pyoxigraph import RdfFormat
@@ -88,6 +88,11 @@ class WikidataSource:
                 forgotten = Forgotten(entity) if operation in ("delete", "reconcile") else None
                 request = Request(frozenset(event.removed), frozenset(event.added))
                 yield SourceChange(number, request, f"{self.path}:{event.line}", forgotten=forgotten)
+
+    def place(self, sequence: int) -> str | None:
+        """Name the line of an event."""
+        event = next(islice(self._events(), sequence - 1, None), None)
+        return None if event is None else f"{self.path}:{event.line}"
 
     def _events(self) -> Iterator[_Event]:
         current: _Event | None = None

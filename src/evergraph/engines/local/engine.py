@@ -66,9 +66,10 @@ class LocalEngine:
         if isinstance(query, str):
             query = parse_query(query, base)
         refuse_unmaintainable(query.pattern)
-        place = self._sharing.place(query) if limit is None and environment is None else None
+        place = self._sharing.place(query) if limit is None else None  # queries with NOW() have none
         if place is not None and not place.is_first():
             shared = self._sharing.join(query, place)
+            shared.environment = environment or shared.environment
             self._views[shared] = None
             return shared
         dictionary = self._store.dictionary

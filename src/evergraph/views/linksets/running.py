@@ -13,7 +13,7 @@ from evergraph.linking.definition import Dataset, Definition, load_linkset
 from evergraph.linking.matching import Matcher
 from evergraph.ports import SourceChange
 from evergraph.rdfio import read_quads
-from evergraph.sources import open_source
+from evergraph.sources import open_source, refuse_changed
 from evergraph.sparql.expressions import Environment
 from evergraph.terms import XSD, Literal, NamedNode, Quad
 from evergraph.views.linksets.linkset import Linkset, Mode, Run
@@ -108,7 +108,7 @@ class Runner:
         self._now = state.now or Environment().now.value
         environment = Environment(now=Literal(self._now, datatype=NamedNode(XSD + "dateTime")))
         self._sides = definition.source, definition.target
-        self._positions = state.positions
+        self._positions, self._places = list(state.positions), list(state.places)
         views = [CatalogueView(side.catalogue, environment) for side in self._sides]
         accept, review, one_to_one = state.selection
         self.linkset = Linkset(
@@ -142,8 +142,10 @@ class Runner:
             ]
             deltas = self._take(0, requests[0]), self._take(1, requests[1])
             run = self.linkset.maintain(mode)
-            self._positions = _last(taken[0], self._positions[0]), _last(taken[1], self._positions[1])
-            self._state.commit(run, deltas, self._positions, self._now)
+            for number, changes in enumerate(taken):
+                if changes:
+                    self._positions[number], self._places[number] = changes[-1].sequence, changes[-1].where
+            self._state.commit(run, deltas, self._positions, self._places, self._now)
             self._publish(run.sequence, run.added, run.removed)
             yield run
             mode = None
@@ -152,7 +154,12 @@ class Runner:
             only_changes = True
 
     def _changes(self, number: int, side: Dataset) -> Iterator[SourceChange]:
-        return open_source(side.changes).changes(self._positions[number]) if side.changes is not None else iter(())
+        if side.changes is None:
+            return iter(())
+        source, position, place = open_source(side.changes), self._positions[number], self._places[number]
+        if place is not None:
+            refuse_changed(source, side.changes, position, place)
+        return source.changes(position)
 
     def _request(self, side: Dataset, changes: Iterable[SourceChange], is_first: bool) -> Request:
         """Fold the changes of one run into one."""
@@ -176,7 +183,3 @@ class Runner:
     def _publish(self, sequence: int, added: frozenset[tuple[str, str]], removed: frozenset[tuple[str, str]]) -> None:
         publish(self._definition, self.linkset, added, removed)
         self._state.note_published(sequence)
-
-
-def _last(changes: list[SourceChange], before: int) -> int:
-    return changes[-1].sequence if changes else before

@@ -8,7 +8,7 @@ two is made good by the next run.
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,12 @@ class LinksetState:
         return int(source), int(target)
 
     @property
+    def places(self) -> tuple[str | None, str | None]:
+        """The last changes that were read, as their sources name them."""
+        source, target = self._record.get("places", (None, None))
+        return source, target
+
+    @property
     def now(self) -> str | None:
         """What NOW() is in the views, in all runs."""
         return self._record.get("now")
@@ -113,8 +119,16 @@ class LinksetState:
                     contents.scores[source, target] = score
         return contents
 
-    def commit(self, run: Run, deltas: tuple[Delta, Delta], positions: tuple[int, int], now: str) -> None:
+    def commit(
+        self,
+        run: Run,
+        deltas: tuple[Delta, Delta],
+        positions: Sequence[int],
+        places: Sequence[str | None],
+        now: str,
+    ) -> None:
         """Write down a run; when this returns, it counts."""
+        self._record["places"] = list(places)
         self._write(_run(run.sequence), deltas, run.scores.items(), run.added, run.removed)
         self._save(run.sequence, [*self._files(), _run(run.sequence)], positions, now)
         if len(self._files()) > RUNS_KEPT or self._is_grown():
@@ -193,7 +207,7 @@ class LinksetState:
         with open_output(self.folder / f"{name}.links.json.gz") as out:
             out.write(json.dumps(document).encode())
 
-    def _save(self, sequence: int, files: list[str], positions: tuple[int, int], now: str) -> None:
+    def _save(self, sequence: int, files: list[str], positions: Sequence[int], now: str) -> None:
         self._record |= {
             "format": FORMAT,
             "sequence": sequence,

@@ -156,6 +156,10 @@ def _refuse_strange(pattern: Pattern) -> None:
 
 
 def _refuse_disconnected(pattern: Pattern) -> None:
+    if isinstance(pattern, Union):  # each match is of one of them alone
+        for operand in pattern.operands:
+            _refuse_disconnected(operand)
+        return
     if next(leaves(pattern), None) is None:
         raise UnsupportedInterest(
             "an interest must have at least one triple pattern", hint="say what is wanted: ?s a <Class>, for example"

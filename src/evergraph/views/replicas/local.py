@@ -15,6 +15,7 @@ from evergraph.engines.local.dictionary import Dictionary, Row, ZSet
 from evergraph.engines.local.engine import LocalEngine, View
 from evergraph.errors import EvergraphError, UsageError
 from evergraph.ports import Forgotten, Subject
+from evergraph.sparql.expressions import Environment
 from evergraph.terms import NamedNode, Quad, Term, Variable, term_text
 from evergraph.views.replicas.candidates import Catalogue, Group, candidates, group_part, groups
 from evergraph.views.replicas.interest import Interest
@@ -119,11 +120,15 @@ class _Texts(dict[int, str]):
 class Replicas:
     """Maintains replicas under changes, exact or not.
 
-    ``source`` gives the triples that are there now, for interests that come later than the first change.
+    ``source`` gives the triples that are there now, for interests that come later than the first change. NOW() is the
+    moment of the ``environment``.
     """
 
-    def __init__(self, source: Callable[[], Iterable[Quad]] | None = None) -> None:
+    def __init__(
+        self, source: Callable[[], Iterable[Quad]] | None = None, environment: Environment | None = None
+    ) -> None:
         self._engine = LocalEngine(source)
+        self._environment = environment or Environment()
         self._replicas: dict[str, _Replica] = {}
         self._groups: dict[Group, _Candidates] = {}
         self._parts: dict[View, tuple[_Replica, _Builder]] = {}
@@ -169,7 +174,7 @@ class Replicas:
         shared = self._groups.get(group)
         if shared is None:
             part = group_part(group)
-            view = self._engine.register(part.query())
+            view = self._engine.register(part.query(), environment=self._environment)
             view.on_failure = self._failures.append
             shared = _Candidates(group, view, _Builder(part, self._engine.dictionary), len(view.result()))
             self._groups[group] = self._shared[view] = shared
@@ -177,7 +182,7 @@ class Replicas:
         return shared
 
     def _begin(self, replica: _Replica, part: Part) -> None:
-        view = self._engine.register(part.query())
+        view = self._engine.register(part.query(), environment=self._environment)
         view.on_failure = self._failures.append
         builder = _Builder(part, self._engine.dictionary)
         replica.views.append(view)
