@@ -70,6 +70,19 @@ def test_a_folder_that_is_followed_may_be_empty_at_first(tmp_path: Path) -> None
         Reading(str(tmp_path / "other")).check()
 
 
+def test_a_source_may_be_named_in_another_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changeset(tmp_path / "changes/2026", 1, [OTHER], [QUAD])
+    (tmp_path / "one.rdfp").write_text("TX .\nA <urn:a> <urn:b> <urn:c> .\nTC .\n")
+    monkeypatch.chdir(tmp_path)
+    for name in ("changes", "one.rdfp"):
+        [change] = Reading(name)._present(0, None)
+        assert list(Reading(str(tmp_path / name))._present(1, change.where)) == []
+        [change] = Reading(str(tmp_path / name))._present(0, None)
+        assert list(Reading(f"./{name}")._present(1, change.where)) == []
+    with pytest.raises(DataError, match="2026/000001"):
+        list(Reading("changes")._present(1, "changes/2025/000001.removed.nt, changes/2025/000001.added.nt"))
+
+
 def test_a_source_that_lost_changes_is_an_error(tmp_path: Path) -> None:
     changeset(tmp_path / "changes", 1, [], [QUAD])
     reading = Reading(str(tmp_path / "changes"))

@@ -1,6 +1,7 @@
 """Sources of changes: changeset folders, RDF Patch, folders of versions. A source requests; only the gate decides."""
 
 import os
+from itertools import zip_longest
 from pathlib import Path
 
 from evergraph.errors import DataError, EmptySource
@@ -45,11 +46,19 @@ def refuse_changed(source: Source, root: AnyPath, sequence: int, place: str) -> 
             f"{root} has fewer changes than have been taken in ({sequence})",
             hint="keep the files of changes, or begin anew",
         )
-    if now != place:
+    if not _is_same(now, place, root):
         raise DataError(
             f"change {sequence} of {root} is {now} now, and was {place} when it was taken in",
             hint="files came late, or are gone: let them arrive in the order of their names, and keep them",
         )
+
+
+def _is_same(now: str, before: str, root: AnyPath) -> bool:
+    """Compare two names of a change; the source may have been named in another way before."""
+    folder = Path(root) if Path(root).is_dir() else Path(root).parent
+    start = f"{folder}{os.sep}"
+    pairs = zip_longest(now.split(", "), before.split(", "), fillvalue="")
+    return all(f"{os.sep}{one}".endswith(f"{os.sep}{other.removeprefix(start)}") for other, one in pairs)
 
 
 def _open_folder(root: Path, clears: bool) -> Source:
