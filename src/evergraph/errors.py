@@ -67,6 +67,11 @@ class UnsupportedInterest(UnsupportedQuery):
     condition = "UNSUPPORTED_INTEREST"
 
 
+def nested_too_deeply() -> UnsupportedQuery:
+    """Return what a query fails with that is too deep for Python's stack."""
+    return UnsupportedQuery("the query is nested too deeply", hint="flatten brackets, groups and long chains.")
+
+
 class StateLimit(EvergraphError):
     """A standing query needs more state than its limit allows; it is stopped, and the others go on."""
 

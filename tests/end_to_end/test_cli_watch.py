@@ -202,6 +202,32 @@ def test_a_query_over_its_limit_stops_the_watch(run: Run) -> None:
     assert "more than 1 entries of state" in outcome.err
 
 
+@pytest.mark.parametrize("query", ["SELECT * { ?a ?p ?b . ?c ?q ?d }", "SELECT * { ?s ?p ?o }"])
+def test_the_result_of_a_lone_pattern_counts_against_the_limit(run: Run, query: str) -> None:
+    outcome = run("watch", "q.rq", "--changes", "history.rdfp", "--limit", "1", q_rq=query)
+    assert outcome.code == 1
+    assert "more than 1 entries of state" in outcome.err
+
+
+def test_output_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "q.rq").write_text(LABELS)
+    (tmp_path / "history.rdfp").write_text(HISTORY)
+    command = [sys.executable, "-m", "evergraph", "watch", "q.rq", "--changes", "history.rdfp"]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert ended.returncode == 1
+    assert "cannot write the output: No space left on device" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_chains_that_are_too_long_for_the_stack(run: Run) -> None:
+    for length in (600, 5_000):
+        query = f"SELECT * {{ ?s ?p ?o FILTER ({' + '.join(['?o'] * length)} > 0) }}"
+        outcome = run("watch", "q.rq", "--changes", "history.rdfp", q_rq=query)
+        assert (outcome.code, outcome.out) == (1, "")
+        assert "nested too deeply" in outcome.err
+
+
 def test_missing_files(run: Run) -> None:
     assert run("watch", "none.rq", "--changes", "history.rdfp").code == 1
     outcome = run("watch", "q.rq", "--changes", "none", q_rq=LABELS)

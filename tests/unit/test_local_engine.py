@@ -6,7 +6,10 @@ from pyoxigraph import RdfFormat, parse
 from evergraph.delta import Bag, Delta, Request
 from evergraph.engines.local.engine import LocalEngine
 from evergraph.errors import StateLimit, SyntaxProblem, UnsupportedQuery, UsageError
+from evergraph.sparql.dataset import Dataset
+from evergraph.sparql.parser import parse_query
 from evergraph.terms import Literal, Quad
+from evergraph.views.queries import result_rows
 
 PREFIX = "PREFIX : <http://example.org/> "
 
@@ -237,3 +240,35 @@ def test_a_huge_product_stops_at_the_limit(pattern: str) -> None:
         LocalEngine(source=lambda: quads(" ".join(f":s :{p} :o{n} ." for n in range(500) for p in "pqr"))).register(
             PREFIX + "SELECT * { ?s :p ?a ; :q ?b ; :r ?c }", limit=5_000
         )
+
+
+def test_a_sum_that_no_double_can_hold_is_infinite() -> None:
+    engine = LocalEngine()
+    view = engine.register(PREFIX + "SELECT (SUM(?o) AS ?sum) { ?s :p ?o }")
+    insert(engine, ":a :p 1e308 . :b :p 9e307 .")
+    assert [str(row[0]) for row in view.result()] == ['"INF"^^<http://www.w3.org/2001/XMLSchema#double>']
+    delete(engine, ":a :p 1e308 .")
+    assert [str(row[0]) for row in view.result()] == ['"9.0E307"^^<http://www.w3.org/2001/XMLSchema#double>']
+
+
+LABELLED = (
+    'SELECT ?s (BNODE("x") AS ?r) { ?s ?p ?o }',
+    'SELECT ?s ?same { ?s ?p ?o BIND(BNODE("a") AS ?r) BIND(BNODE("a") = ?r AS ?same) }',
+    'SELECT ?s (IF(EXISTS { ?s ?p "1" }, BNODE("a"), 1) = ?r AS ?same) { ?s ?p ?o BIND(BNODE("a") AS ?r) }',
+    "SELECT ?r (COUNT(*) AS ?n) { ?s ?p ?o OPTIONAL { ?o ?q ?x } BIND(BNODE(STR(?p)) AS ?r) } GROUP BY ?r",
+)
+
+
+@pytest.mark.parametrize("text", LABELLED)
+def test_labelled_blank_nodes_are_those_of_a_run_from_scratch(text: str) -> None:
+    data = quads(':a :p "1", :b . :b :p :a .')
+    engine = LocalEngine()
+    view = engine.register(text)
+    for quad in data:
+        engine.apply(Delta(inserted=frozenset([quad])))
+    assert view.result() == result_rows(parse_query(text), Dataset(data), view.environment)
+
+
+def test_labelled_blank_nodes_in_conditions_are_refused() -> None:
+    with pytest.raises(UnsupportedQuery, match="BIND and in SELECT only"):
+        LocalEngine().register('SELECT ?s { ?s ?p ?o BIND(BNODE("a") AS ?r) FILTER(BNODE("a") = ?r) }')

@@ -89,6 +89,12 @@ def test_logic(expression: str, expected: str | None) -> None:
         ("CONCAT()", '""'),
         ("CONCAT('a', 1)", ""),
         ("STRBEFORE('abc'@en, 'b'@en)", '"a"@en'),
+        # numbers that are too large for a double
+        (f"xsd:double({'9' * 401})", '"INF"^^<xsd:double>'),
+        (f"xsd:float(-{'9' * 401})", '"-INF"^^<xsd:float>'),
+        (f"SUBSTR('abc', {'9' * 401})", '""'),
+        (f"SUBSTR('abc', 2, {'9' * 401})", '"bc"'),
+        (f"SUBSTR('abc', -{'9' * 401}, 1e0)", '""'),
         ("STRBEFORE('abc'@en, 'b'@fr)", ""),
         ("STRBEFORE('abc'@en, 'z')", '""'),
         ("STRBEFORE('abc'@en, '')", '""@en'),

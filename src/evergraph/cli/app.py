@@ -1,6 +1,9 @@
 """The application: its commands, its exit codes, and how errors reach a person."""
 
+import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,7 +24,7 @@ from evergraph.cli.run import run
 from evergraph.cli.serve import serve
 from evergraph.cli.traverse import traverse
 from evergraph.cli.watch import watch
-from evergraph.errors import EvergraphError, UsageError
+from evergraph.errors import EvergraphError, UsageError, nested_too_deeply
 
 app = typer.Typer(
     name="evergraph",
@@ -65,8 +68,19 @@ def _options(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Exit codes: 0 done, 1 the work failed, 2 wrong usage, 130 interrupted."""
+    if sys.stdout is None:  # somebody has closed it, and wants no output
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - for as long as the process lasts
     try:
         app(args=arguments)
     except EvergraphError as error:
         typer.echo(f"evergraph: {error}", err=True)
         sys.exit(2 if isinstance(error, UsageError) else 1)
+    except RecursionError:
+        typer.echo(f"evergraph: {nested_too_deeply()}", err=True)
+        sys.exit(1)
+    except OSError as error:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left to be written there would fail once more
+        what = f"{error.filename}: {error.strerror}" if error.filename else f"cannot write the output: {error.strerror}"
+        typer.echo(f"evergraph: {what}\n  hint: what was done before counts: look before you do it again", err=True)
+        sys.exit(1)

@@ -68,7 +68,8 @@ def check(
     if not wrong:
         compared += 1
         wrong = view.result() - result_rows(parsed, Dataset(state), view.environment)
-    report: dict[str, object] = {"ok": not wrong, "changes": last, "compared": compared, "rows": len(view.result())}
+    rows = sum(weight for _, weight in view.result().items())
+    report: dict[str, object] = {"ok": not wrong, "changes": last, "compared": compared, "rows": rows}
     if wrong:
         report |= json_step(parsed, Step(last, wrong.positive(), wrong.negative()), view.variables)
     sys.stdout.write(json.dumps(report, ensure_ascii=False, separators=(",", ":")) + "\n")

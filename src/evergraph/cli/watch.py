@@ -34,7 +34,7 @@ Changes = Annotated[Path, typer.Option(metavar="PATH", help="A change source: ch
 Init = Annotated[list[Path] | None, typer.Option(metavar="DATA", help="RDF files to begin with; may be repeated.")]
 EngineOption = Annotated[Engine, typer.Option("--engine", help="Where to maintain the view.")]
 Limit = Annotated[
-    int | None, typer.Option(metavar="N", help="Entries of state that the view may need before it is given up.")
+    int | None, typer.Option(metavar="N", min=1, help="Entries of state that the view may need before it is given up.")
 ]
 
 

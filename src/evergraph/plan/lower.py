@@ -225,7 +225,8 @@ class Lowering:
             never_fails = rewritten in marked.certain
         else:
             never_fails = isinstance(rewritten, NamedNode | Literal | Bound)
-        extended = nodes.Extend(marked, variable, rewritten, never_fails, computed)
+        marks = frozenset(marked.variables) - frozenset(operand.variables)
+        extended = nodes.Extend(marked, variable, rewritten, never_fails, computed | marks)
         return project(extended, (*operand.variables, variable))
 
     def _group(
@@ -297,21 +298,27 @@ def _replace(expression: Expression, marks: dict[Expression, Expression]) -> Exp
 
 def refuse_unmaintainable(pattern: Pattern) -> None:
     """Raise `UnsupportedQuery` for functions whose value does not follow from the solution."""
-    for expression in _all_expressions(pattern):
+    for expression, is_bound in _all_expressions(pattern):
         if isinstance(expression, Call) and expression.function in _REFUSED:
             if expression.function is Function.BNODE and expression.arguments:
-                continue
+                if is_bound:
+                    continue
+                raise UnsupportedQuery(
+                    "BNODE with a label can stand in BIND and in SELECT only: elsewhere no solution is whole",
+                    hint="bind it to a variable first, and use that.",
+                )
             raise UnsupportedQuery(
                 f"{expression.function.name}() has another value each time, so that a standing query cannot use it",
                 hint="leave it out, or compute it when the data are written.",
             )
 
 
-def _all_expressions(pattern: Pattern) -> Iterator[Expression]:
+def _all_expressions(pattern: Pattern) -> Iterator[tuple[Expression, bool]]:
+    """Iterate over all expressions in a pattern; each comes with whether its value is bound to a variable."""
     waiting: list[Expression] = list(expressions(pattern))
     while waiting:
         one = waiting.pop()
-        yield one
+        yield one, isinstance(pattern, Extend)
         waiting.extend(subexpressions(one))
         if isinstance(one, Exists):
             yield from _all_expressions(one.pattern)

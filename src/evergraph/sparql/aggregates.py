@@ -92,19 +92,12 @@ def rounded(kind: NumericType, exact: Fraction, special: float) -> Numeric:
             assert quotient is not None
             return quotient
         case NumericType.FLOAT | NumericType.DOUBLE:
-            value = special if special or special != special else _to_float(exact)
+            value = special if special or special != special else numbers.to_float(exact)
             return numbers.single(value) if kind is NumericType.FLOAT else numbers.double(value)
 
 
 def _integer(value: int) -> Numeric:
     return Numeric(NumericType.INTEGER, value)
-
-
-def _to_float(exact: Fraction) -> float:
-    try:
-        return float(exact)
-    except OverflowError:
-        return math.copysign(math.inf, exact)
 
 
 def _average(terms: list[tuple[Term, int]]) -> Term | None:

@@ -189,13 +189,14 @@ class Compiler:
 
     def _labelled_blank_node(self, label: Evaluator) -> Evaluator:
         """Make one blank node for a label and a solution; what was computed for a solution does not change it."""
-        slots = tuple(slot for slot, column in enumerate(self.layout.columns) if column not in self.layout.computed)
+        names = sorted(column.value for column in self.layout.columns if column not in self.layout.computed)
+        slots = [(name, self.layout.columns.index(Variable(name))) for name in names]
 
         def make(row: Row) -> Term | None:
             text = None if (term := label(row)) is None else simple_text(term)
             if text is None:
                 return None
-            solution = "\n".join(str(row[slot]) for slot in slots)
+            solution = "\n".join(f"{name} {row[slot]}" for name, slot in slots if row[slot] is not None)
             return BlankNode(hashlib.sha256(f"{text}\0{solution}".encode()).hexdigest()[:32])
 
         return make

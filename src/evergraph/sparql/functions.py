@@ -166,12 +166,16 @@ def _substr(term: Term, start: Term, length: Term | None = None) -> Term | None:
     return with_language("" if begin > len(text) else text[int(begin) - 1 : stop], language)
 
 
+_FAR = 2**53
+"""A position beyond the end of every string."""
+
+
 def _position(term: Term) -> float | int | None:
     number = number_of(term)
     if number is None:
         return None
     value = numbers.round_half_up(number).value
-    return int(value) if isinstance(value, Decimal) else value
+    return value if isinstance(value, float) else max(-_FAR, min(int(value), _FAR))
 
 
 def _regex(term: Term, pattern: Term, flags: Term | None = None) -> Term | None:

@@ -150,13 +150,18 @@ def promote(left: Numeric, right: Numeric) -> tuple[int | Decimal | float, int |
 
 def as_floating(number: Numeric, target: NumericType) -> float:
     """Convert to the float or double that is nearest."""
-    try:
-        value = float(number.value)
-    except OverflowError:
-        value = math.copysign(math.inf, number.value)
+    value = to_float(number.value)
     result = single(value).value if target is NumericType.FLOAT else value
     assert isinstance(result, float)
     return result
+
+
+def to_float(value: Fraction | Decimal | float) -> float:
+    """Convert to the double that is nearest; infinite, if the number is too large for any."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def add(left: Numeric, right: Numeric) -> Numeric:

@@ -9,7 +9,7 @@ import re
 
 from pyoxigraph import Store
 
-from evergraph.errors import SyntaxProblem, UnsupportedQuery
+from evergraph.errors import SyntaxProblem, nested_too_deeply
 from evergraph.sparql.algebra import Query
 from evergraph.sparql.grammar_queries import QueryGrammar
 from evergraph.sparql.lexer import Kind, tokens
@@ -24,7 +24,7 @@ def parse_query(text: str, base: str = "") -> Query:
     try:
         query = QueryGrammar(text, base).query()
     except RecursionError as error:
-        raise UnsupportedQuery("the query is nested too deeply", hint="flatten brackets and groups.") from error
+        raise nested_too_deeply() from error
     check_syntax(text, base)
     return query
 

@@ -35,9 +35,9 @@ class Follower(Protocol):
 
 
 def follow(query: Query, *, limit: int | None = None) -> Follower:
-    """Start to follow a query; nothing is there yet."""
+    """Start to follow a query; nothing is there yet. With a limit, the entries of its result count too."""
     match query:
-        case Select(pattern=Project(operand=BGP() as pattern), variables=variables, dataset=None):
+        case Select(pattern=Project(operand=BGP() as pattern), variables=variables, dataset=None) if limit is None:
             return PatternFollower(pattern, variables)
         case _:
             return EngineFollower(query, limit)

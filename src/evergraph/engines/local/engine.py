@@ -14,7 +14,7 @@ from evergraph.engines.local.shared import Template
 from evergraph.engines.local.sharing import Sharing
 from evergraph.engines.local.store import Lookup, Source, Store
 from evergraph.engines.local.views import View, ViewChange
-from evergraph.errors import EvergraphError, ViewFailed
+from evergraph.errors import EvergraphError, ViewFailed, nested_too_deeply
 from evergraph.plan.lower import Lowering, empty, refuse_unmaintainable
 from evergraph.plan.nodes import Plan
 from evergraph.plan.queries import lower_query
@@ -65,6 +65,12 @@ class LocalEngine:
         """
         if isinstance(query, str):
             query = parse_query(query, base)
+        try:
+            return self._register(query, limit, environment)
+        except RecursionError as error:
+            raise nested_too_deeply() from error
+
+    def _register(self, query: Query, limit: int | None, environment: Environment | None) -> View:
         refuse_unmaintainable(query.pattern)
         place = self._sharing.place(query) if limit is None else None  # queries with NOW() have none
         if place is not None and not place.is_first():
