@@ -22,7 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from evergraph.engines.spark.engine import SparkEngine
 from evergraph.engines.spark.rows import QUAD, arrow_schema
 from evergraph.engines.spark.stream import planned_end, read_changes
-from evergraph.engines.spark.tables import QuadTable
+from evergraph.engines.spark.tables import SMALL, QuadTable
 from evergraph.errors import EmptySource
 from evergraph.pipeline.definition import Pipeline, ViewDefinition, targets
 from evergraph.pipeline.failures import lost_executor, told
@@ -311,7 +311,7 @@ class Runner:
             with clock.part("commit"):
                 self._table.append(exact.data, app=name, batch=batch)
             views: dict[str, object] = {view: _counts(outcome) for view, outcome in found.items() if outcome}
-        self._compact(batch, clock)
+        self._compact(batch, exact.added + exact.removed, clock)
         self._tell(batch, sequence, changes, exact.added, exact.removed, views, clock)
 
     def _outcomes(self, delta: DataFrame | pa.Table) -> dict[str, Outcome]:
@@ -336,8 +336,9 @@ class Runner:
             if outcome:
                 target.writer.write(outcome, batch, sequence)
 
-    def _compact(self, batch: int, clock: Clock) -> None:
-        if batch % _COMPACT_EVERY == 0 and self._table.should_compact():
+    def _compact(self, batch: int, size: int, clock: Clock) -> None:
+        """Compact the table now and then, and after a large change: every view would read it beside the rest."""
+        if (batch % _COMPACT_EVERY == 0 or size > SMALL) and self._table.should_compact():
             with clock.part("compaction"):
                 self._table.compact(self._spark)
 
