@@ -6,8 +6,6 @@ a few scans, whatever the views are; and what it cannot touch is neither read in
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -16,7 +14,7 @@ from pyspark.sql import functions as sf
 from evergraph.delta import Delta
 from evergraph.engines.spark.found import Found
 from evergraph.engines.spark.islands import batch_of, local_changes
-from evergraph.engines.spark.relations import Statistics, pattern_condition, predicate_of
+from evergraph.engines.spark.relations import Statistics, any_of, any_pattern, predicate_of
 from evergraph.engines.spark.rounds import Ask, every, run
 from evergraph.engines.spark.rows import QUAD, WEIGHT, graph_of, quad_of, table_of, term_of
 from evergraph.engines.spark.vicinity import Followed, Lookup, Quad, TooMuch, matches
@@ -112,12 +110,12 @@ def _scan(quads: DataFrame, lookups: Sequence[Lookup]) -> Iterable[Quad]:
         if lookup.place is not None:
             values.setdefault(lookup.place, set()).update(lookup.values)
             predicates.setdefault(lookup.place, set()).add(predicate_of(lookup.pattern))
-    tests = [pattern_condition(pattern) for pattern in whole]
+    tests = [any_pattern(whole)] if whole else []
     for place, some in values.items():
         test = _among(QUAD[place], some)
         known = [one for one in predicates[place] if one is not None]
         tests.append(test & _among("predicate", known) if len(known) == len(predicates[place]) else test)
-    rows = quads.where(reduce(or_, tests)).select(*QUAD).limit(MOST + 1).toArrow()
+    rows = quads.where(any_of(tests)).select(*QUAD).limit(MOST + 1).toArrow()
     if rows.num_rows > MOST:
         raise TooMuch
     return zip(*[rows[name].to_pylist() for name in QUAD], strict=True)

@@ -1,9 +1,9 @@
 """The quads that the leaves of plans look at: before a change, after it, and the change itself."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from functools import reduce
-from operator import and_, or_
+from operator import and_
 from threading import Lock
 from typing import Protocol
 
@@ -73,7 +73,7 @@ class Relations:
 
     def quads(self, patterns: Iterable[QuadPattern]) -> DataFrame:
         """Return the old quads that match some pattern, with weight 0, and the changed ones, with theirs."""
-        wanted = reduce(or_, [pattern_condition(pattern) for pattern in patterns], sf.lit(False))
+        wanted = any_pattern(patterns)
         old = self._quads.where(wanted).withColumn(WEIGHT, sf.lit(0).cast("long"))
         return old.unionAll(self._changes.where(wanted))
 
@@ -152,6 +152,20 @@ class Relations:
 def predicate_of(pattern: QuadPattern) -> str | None:
     """Return the predicate of a pattern, None if it is a variable."""
     return None if isinstance(pattern.predicate, Variable) else term_text(pattern.predicate)
+
+
+def any_pattern(patterns: Iterable[QuadPattern]) -> Column:
+    """Tell whether a quad matches some of the patterns."""
+    distinct = {pattern_shape(pattern): pattern for pattern in patterns}
+    return any_of([pattern_condition(pattern) for pattern in distinct.values()])
+
+
+def any_of(tests: Sequence[Column]) -> Column:
+    """Tell whether one of many tests holds; nested as little as possible, because Spark follows them by recursion."""
+    if len(tests) < 2:
+        return tests[0] if tests else sf.lit(False)
+    middle = len(tests) // 2
+    return any_of(tests[:middle]) | any_of(tests[middle:])
 
 
 def pattern_condition(pattern: QuadPattern) -> Column:
