@@ -11,7 +11,6 @@ Views that only the local engine can maintain run there as a whole, in one task 
 
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -31,8 +30,6 @@ from evergraph.engines.spark.vicinity import TooMuch
 from evergraph.engines.spark.views import SparkView
 from evergraph.sparql.algebra import Query
 
-_AT_ONCE = 3
-"""Views that are worked on at the same time."""
 _MOST_HASHES = 2_000_000
 """Up to so many hashes of quads are sent to every task."""
 _LAST, _HASH, _THERE = "_last", "_hash", "_there"
@@ -119,9 +116,7 @@ class SparkEngine:
         size = float(changes.count())
         relations = Relations(self._quads.read(self._spark), changes, size, self._sizes(), self._store)
         relations.count(pattern for view in rest for pattern in view.patterns)
-        with ThreadPoolExecutor(min(_AT_ONCE, len(rest))) as pool:  # no view keeps all cores busy all the time
-            tables = pool.map(lambda view: self._delta(view, relations), rest)
-            return found | dict(zip([view.name for view in rest], tables, strict=True))
+        return found | {view.name: self._delta(view, relations) for view in rest}
 
     def release(self) -> None:
         """Give back what was kept for the last batch."""

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from functools import reduce
 from operator import and_
-from threading import Lock
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame
@@ -54,7 +53,6 @@ class Relations:
         self._changes = changes.select(*QUAD, WEIGHT)
         self._store = store
         self._stored: dict[tuple[object, Version], DataFrame] = {}
-        self._storing = Lock()
         self.size = size
         self.statistics = statistics
         self.matching: dict[QuadPattern, float] = {}
@@ -105,14 +103,13 @@ class Relations:
     def _matches(self, pattern: QuadPattern, version: Version, rows: float) -> DataFrame:
         """Return the quads that match, with weight 1; what is not too large is read only once in a batch."""
         key = pattern_shape(pattern), version
-        with self._storing:
-            if key not in self._stored:
-                found = self._present(pattern, version)
-                if isinstance(pattern.context, Merge):
-                    found = found.select(*_TRIPLE).distinct()
-                found = found.withColumn(WEIGHT, sf.lit(1).cast("long"))
-                self._stored[key] = self._store(found) if rows <= _STORED else found
-            return self._stored[key]
+        if key not in self._stored:
+            found = self._present(pattern, version)
+            if isinstance(pattern.context, Merge):
+                found = found.select(*_TRIPLE).distinct()
+            found = found.withColumn(WEIGHT, sf.lit(1).cast("long"))
+            self._stored[key] = self._store(found) if rows <= _STORED else found
+        return self._stored[key]
 
     def _present(self, pattern: QuadPattern, version: Version) -> DataFrame:
         old = self._matching(self._quads, pattern)
