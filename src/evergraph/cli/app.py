@@ -1,5 +1,6 @@
 """The application: its commands, its exit codes, and how errors reach a person."""
 
+import errno
 import os
 import sys
 from contextlib import suppress
@@ -25,6 +26,8 @@ from evergraph.cli.serve import serve
 from evergraph.cli.traverse import traverse
 from evergraph.cli.watch import watch
 from evergraph.errors import EvergraphError, UsageError, nested_too_deeply
+
+_OUTPUT_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 app = typer.Typer(
     name="evergraph",
@@ -81,6 +84,6 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left to be written there would fail once more
-        what = f"{error.filename}: {error.strerror}" if error.filename else f"cannot write the output: {error.strerror}"
+        what = f"cannot write the output: {error.strerror}" if error.errno in _OUTPUT_FULL else str(error)
         typer.echo(f"evergraph: {what}\n  hint: what was done before counts: look before you do it again", err=True)
         sys.exit(1)
