@@ -202,3 +202,12 @@ def test_plain_requests_do_what_oxigraph_does(place: str, seeds: Iterable[int], 
             expected.update(text)
             assert change.delta == difference(before, frozenset(db.quads())), text
             assert isomorphic(db.quads(), expected), (seed, text)
+
+
+@pytest.mark.parametrize("data", ["_:a <urn:p> _:b", "[] <urn:p> 1", "<urn:s> <urn:p> (1 2)", '<urn:s> <urn:p> "_:a"'])
+def test_blank_nodes_of_plain_data_are_those_that_are_reported(data: str, tmp_path: Path) -> None:
+    """They are others each time that a request is run, so that such a request cannot be written as it came."""
+    with eg.open(tmp_path / "db") as db:
+        for _ in range(2):
+            before = frozenset(db.quads())
+            assert db.update(f"INSERT DATA {{ {data} }}").delta == difference(before, frozenset(db.quads()))
