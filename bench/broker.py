@@ -20,7 +20,8 @@ touches one subscription in a thousand, and at least one.
 Targets: 1,000 updates per second and a 99th percentile of 10 ms with 10,000 subscriptions.
 
 ``evergraph bench broker`` runs all of it. ``EVERGRAPH_BENCH_SUBSCRIPTIONS=1,100`` takes other numbers of subscriptions;
-``EVERGRAPH_BENCH_HOURS=1`` loads a broker for so long instead, and prints its memory every minute.
+``EVERGRAPH_BENCH_HOURS=1`` loads a broker for so long instead, and reports its memory every minute, after four million
+changes that fill the caches of the store.
 """
 
 import asyncio
@@ -52,6 +53,9 @@ OTHER = "http://sensors.example/other"
 NAIVE_SECONDS = 10.0
 TARGET = 10_000
 MEMORY = Path("/dev/shm")
+SOAK_VALUES = 5_000
+FILL = 4_000_000
+FILL_QUADS = 200
 
 
 @contextmanager
@@ -290,22 +294,32 @@ def disk(report: Report) -> None:
     report.add("disk", 0, 0, rate, median, median, percentile(times, 0.99), blank, blank, blank, blank)
 
 
-async def soak(hours: float) -> None:
-    """Load a broker for long, with subscribers that come and go, and print its memory."""
+async def soak(hours: float, report: Report) -> None:
+    """Load a broker for long, with subscribers that come and go, and report its memory."""
     with tempfile.TemporaryDirectory() as folder, broker(Path(folder) / "db") as (host, port, process):
         url = f"ws://{host}:{port}/subscribe"
-        end = time.monotonic() + 3600 * hours
+        begin = end = 0.0
         done = 0
 
-        async def write(place: int) -> None:
+        async def fill() -> None:
+            """Insert and delete the same quads, until the caches of the store have what they may have."""
+            async with http(host, port) as one:
+                for request in range(FILL // FILL_QUADS):
+                    keyword = "INSERT" if request % 2 == 0 else "DELETE"
+                    first = request // 2 * FILL_QUADS
+                    numbers = range(first, first + FILL_QUADS)
+                    quads = " ".join(f'<{sensor(n % PER_SENSOR)}> <{VALUE}> "!v{n % SOAK_VALUES}!" .' for n in numbers)
+                    await one.update(f"{keyword} DATA {{ {quads} }}")
+
+        async def write() -> None:
             nonlocal done
             async with http(host, port) as one:
                 while time.monotonic() < end:
-                    name, value = sensor(done % PER_SENSOR), f'"!v{done % 5_000}!"'
-                    keyword = "INSERT" if (done // 5_000) % 2 == 0 else "DELETE"
-                    await one.update(f"{keyword} DATA {{ <{name}> <{VALUE}> {value} }}")
+                    name, value = sensor(done % PER_SENSOR), f'"!v{done % SOAK_VALUES}!"'
+                    keyword = "INSERT" if (done // SOAK_VALUES) % 2 == 0 else "DELETE"
                     done += 1
-                    await asyncio.sleep(0.02)
+                    await one.update(f"{keyword} DATA {{ <{name}> <{VALUE}> {value} }}")
+                    await asyncio.sleep(PACE)
 
         async def come_and_go() -> None:
             while time.monotonic() < end:
@@ -316,16 +330,22 @@ async def soak(hours: float) -> None:
 
         async def tell() -> None:
             while time.monotonic() < end:
-                print(f"{3600 * hours - (end - time.monotonic()):.0f} s: {memory(process) >> 20} MiB, {done} updates")
+                report.add(round(time.monotonic() - begin), done, memory(process) / 2**20)
+                print(*report.rows[-1], flush=True)
                 await asyncio.sleep(min(60.0, 360 * hours))
 
-        await asyncio.gather(*(write(place) for place in range(8)), come_and_go(), come_and_go(), tell())
+        print(f"{memory(process) >> 20} MiB before the caches are filled", flush=True)
+        await fill()
+        begin = time.monotonic()
+        end = begin + 3600 * hours
+        await asyncio.gather(*(write() for _ in range(8)), come_and_go(), come_and_go(), tell())
+    report.show()
 
 
 def main() -> None:
     """Run everything and write the results."""
     if hours := os.environ.get("EVERGRAPH_BENCH_HOURS"):
-        asyncio.run(soak(float(hours)))
+        asyncio.run(soak(float(hours), Report("broker_hours", ("seconds", "updates", "MiB"))))
         return
     chosen = os.environ.get("EVERGRAPH_BENCH_SUBSCRIPTIONS")
     counts = tuple(map(int, chosen.split(","))) if chosen else COUNTS

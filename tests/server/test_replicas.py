@@ -12,7 +12,6 @@ from tests.support.brokers import Served, broker, http
 from evergraph.database import open_database
 from evergraph.delta import Delta
 from evergraph.patch import read_patches
-from evergraph.server import replicas as module
 from evergraph.terms import Quad
 
 INTEREST = "SELECT * { ?s <urn:name> ?n ; <urn:age> ?a }"
@@ -102,10 +101,3 @@ def test_who_may_do_what() -> None:
         assert http().delete(f"{address}/one").status_code == 204
         assert http().get(f"{address}/one").status_code == 404
         assert json.loads(http().get(address).content)["replicas"] is not None
-
-
-def test_what_is_kept_is_bounded() -> None:
-    one = module.Held("", "", 0)
-    for number in range(1, module.KEPT + 11):
-        one.note(number, Delta())
-    assert (len(one.history), one.since) == (module.KEPT, 10)

@@ -3,9 +3,10 @@
 import asyncio
 import re
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from typing import Any, TypeVar
 
 from evergraph.database import Database, UpdateRequest
@@ -15,6 +16,7 @@ from evergraph.engines.local.views import View
 from evergraph.errors import EvergraphError, StateLimit
 from evergraph.server import problems
 from evergraph.server.guard import check_services, check_shape
+from evergraph.server.history import History
 from evergraph.server.linksets import Linksets
 from evergraph.server.metrics import Metrics
 from evergraph.server.patterns import check_patterns
@@ -31,7 +33,6 @@ from evergraph.sparql.parser import parse_query
 from evergraph.terms import NamedNode
 
 T = TypeVar("T")
-RECENT = 4_096
 _TOGETHER = 100
 """How many queries are given up at once, before others have their turn."""
 _LONG = 100_000
@@ -50,7 +51,7 @@ class Broker:
         self.metrics = Metrics()
         self.encoded = Encoded()
         self.channels: dict[Channel, None] = {}
-        self.recent: deque[Change] = deque(maxlen=RECENT)
+        self.recent = History(database.sequence)
         """The last changes, for those who follow closely."""
         self.closing = False
         self._per_user: Counter[str] = Counter()
@@ -278,7 +279,7 @@ class Broker:
 
         moment = await asyncio.shield(self.writer.submit(register))
         try:
-            changes = await asyncio.to_thread(self._changes_between, after, moment.sequence)
+            changes = await self._changes_between(after, moment.sequence)
             steps = await asyncio.to_thread(missed_steps, moment, changes)
         except BaseException:
             self._leave(one)
@@ -293,18 +294,12 @@ class Broker:
         one.pending.extendleft(reversed(missed))
         one.rows += sum(len(step) for _, step in missed)
 
-    def _changes_between(self, after: int, last: int) -> list[Change]:
-        if after >= last:
-            return []
-        recent = list(self.recent)
-        if recent and recent[0].sequence <= after + 1:
-            return [change for change in recent if after < change.sequence <= last]
-        found = []
-        for change in self.database.changes(after):
-            if change.sequence > last:
-                break
-            found.append(change)
-        return found
+    async def _changes_between(self, after: int, last: int) -> list[Change]:
+        recent = self.recent.after(after)
+        if recent is not None and len(recent) >= last - after:
+            return recent[: last - after]
+        logged = self.database.changes(after)
+        return await asyncio.to_thread(lambda: list(islice(logged, last - after)))
 
     async def unsubscribe(self, channel: Channel, spuid: str) -> None:
         """End a subscription of the channel, or of its user."""
@@ -381,8 +376,9 @@ class Broker:
                 self._failed(one)
             elif one.view is view:  # else it is from before the subscription was resumed, or ended
                 one.push(sequence, step)
-        self.recent.extend(changes)
         if changes:
+            for change in changes:
+                self.recent.add(change)
             self.metrics.count("updates", len(changes))
             self.metrics.count("quads_inserted", sum(len(change.inserted) for change in changes))
             self.metrics.count("quads_deleted", sum(len(change.deleted) for change in changes))
@@ -405,7 +401,7 @@ class Broker:
 
     async def wait_for_change(self, after: int, seconds: float) -> bool:
         """Wait until there is a change after a sequence number; tell whether there is."""
-        if (self.recent and self.recent[-1].sequence > after) or self.database.sequence > after:
+        if self.database.sequence > after:
             return True
         event = asyncio.Event()
         self._news.add(event)

@@ -5,7 +5,7 @@ As RDF Patch for replicas, as Server-Sent Events for browsers, and in the form t
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from starlette.requests import Request
@@ -47,11 +47,10 @@ async def changes(broker: Broker, request: Request) -> Response:
 
 async def read_changes(broker: Broker, after: int, limit: int) -> list[Change]:
     """Read changes after a number, not too many quads at a time, but at least one change."""
-    recent = broker.recent
     if after >= broker.database.sequence:
         return []
-    if recent and recent[0].sequence <= after + 1:
-        return _some(iter([change for change in recent if change.sequence > after]), limit)
+    if (recent := broker.recent.after(after)) is not None:
+        return _some(recent, limit)
     try:
         return await asyncio.to_thread(lambda: _some(broker.database.changes(after), limit))
     except StoreError as error:
@@ -60,7 +59,7 @@ async def read_changes(broker: Broker, after: int, limit: int) -> list[Change]:
         raise problem_of(error) from error
 
 
-def _some(found: Any, limit: int) -> list[Change]:
+def _some(found: Iterable[Change], limit: int) -> list[Change]:
     taken: list[Change] = []
     quads = 0
     for change in found:

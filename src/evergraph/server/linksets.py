@@ -22,6 +22,7 @@ from evergraph.errors import EvergraphError, StoreError
 from evergraph.files import open_output
 from evergraph.linking.definition import Definition, load_linkset
 from evergraph.server import problems
+from evergraph.server.history import History
 from evergraph.server.logs import NAME
 from evergraph.server.patterns import check_pattern, check_patterns
 from evergraph.server.problems import Problem, problem_of
@@ -39,7 +40,7 @@ class Linked:
 
     def __init__(self, definition: Definition, text: str, user: str, sequence: int) -> None:
         self.definition = definition
-        self.held = Held(text, user, sequence)
+        self.held = Held(text, user, History(sequence))
         self.views = CatalogueView(definition.source.catalogue), CatalogueView(definition.target.catalogue)
         self.linkset = Linkset(definition.rule, *self.views, accept=definition.accept, one_to_one=definition.one_to_one)
         self.failure: EvergraphError | None = None
@@ -144,7 +145,7 @@ class Linksets:
             return known
         fresh.maintain()
         self._linked[name] = fresh
-        self._sequence = max(self._sequence, fresh.held.since)
+        self._sequence = max(self._sequence, fresh.held.history.since)
         self._save()
         return self.about(name)
 
@@ -162,7 +163,7 @@ class Linksets:
                 continue
             try:
                 if one.take(request) and (delta := one.maintain()):
-                    one.held.note(self._sequence, delta)
+                    one.held.history.add(Change(self._sequence, delta))
             except EvergraphError as error:
                 one.failure = error
                 logging.getLogger(NAME).error("the linkset %s is given up: %s", name, error)

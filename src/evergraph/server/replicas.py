@@ -6,25 +6,22 @@ are kept in memory, so that who has missed some, or a restart, reads the whole a
 
 import json
 import logging
-from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evergraph.database import Database
-from evergraph.delta import Change, Delta, Request
+from evergraph.delta import Change, Request
 from evergraph.errors import EvergraphError, StoreError
 from evergraph.files import open_output
 from evergraph.server import problems
+from evergraph.server.history import History
 from evergraph.server.logs import NAME
 from evergraph.server.patterns import check_patterns
 from evergraph.server.problems import Problem, problem_of
 from evergraph.terms import Quad
 from evergraph.views.replicas.interest import parse_interest
 from evergraph.views.replicas.local import Replicas
-
-KEPT = 4_096
-"""How many changes of a replica are kept for those who follow it."""
 
 
 @dataclass(slots=True)
@@ -33,22 +30,15 @@ class Held:
 
     text: str
     user: str
-    since: int
-    """The change of the data after which all changes of the replica are known."""
-    history: deque[Change] = field(default_factory=deque)
-
-    def note(self, sequence: int, delta: Delta) -> None:
-        """Keep a change."""
-        self.history.append(Change(sequence, delta))
-        if len(self.history) > KEPT:
-            self.since = self.history.popleft().sequence
+    history: History
 
     def after(self, name: str, after: int, limit: int, now: int) -> tuple[int, list[Change]]:
         """Return the changes after one of the data, and the change that one is at with them, ``now`` with all."""
-        if after < self.since:
-            text = f"changes of {name!r} are known after change {self.since}, not {after}; read the whole again"
+        if (found := self.history.after(after)) is None:
+            since = self.history.since
+            text = f"changes of {name!r} are known after change {since}, not {after}; read the whole again"
             raise Problem(problems.PROTOCOL, text, 410)
-        found = [change for change in self.history if change.sequence > after][:limit]
+        found = found[:limit]
         return (found[-1].sequence if len(found) == limit else now), found
 
 
@@ -95,7 +85,7 @@ class Shelf:
             self._replicas.add(interest)
         except EvergraphError as error:
             raise problem_of(error) from error
-        self._held[name] = Held(text, user, self._database.sequence)
+        self._held[name] = Held(text, user, History(self._database.sequence))
 
     def remove(self, name: str, user: str) -> None:
         """Stop to maintain an interest; only who registered it may."""
@@ -137,7 +127,7 @@ class Shelf:
                 request = Request(removed=change.deleted, added=change.inserted)
                 for one in self._replicas.apply(request).changes if change else ():
                     if one.delta:
-                        self._held[one.interest].note(change.sequence, one.delta)
+                        self._held[one.interest].history.add(Change(change.sequence, one.delta))
         except EvergraphError as error:
             self._failure = error
             logging.getLogger(NAME).error("replicas are given up: %s", error)
