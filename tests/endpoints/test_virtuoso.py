@@ -248,3 +248,34 @@ def test_graphs_that_are_named_in_the_pattern(db: eg.Database, server: Server) -
         server,
         "DELETE { GRAPH :g1 { ?s ?p ?o } } INSERT { GRAPH :g2 { ?s ?p ?o } } WHERE { GRAPH :g1 { ?s ?p ?o } }",
     )
+
+
+@pytest.mark.parametrize("spellings", [[PLAIN], [TYPED], [PLAIN, TYPED]])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DELETE { GRAPH :g { ?s ?p 'x' } } WHERE { GRAPH :g { ?s ?p ?o } }",
+        "DELETE { GRAPH :g { ?s ?p ?o } } WHERE { GRAPH :g { ?s ?p ?o FILTER(?o = 'x') } }",
+        "DELETE { GRAPH :g { ?s ?p ?o } } WHERE { GRAPH :g { ?s ?p ?o FILTER(?o != 'y') } }",
+        "DELETE { GRAPH :g { ?s ?p ?o } } WHERE { GRAPH :g { ?s ?p ?o . ?t ?p ?o } }",
+    ],
+)
+def test_patterns_over_strings_in_two_spellings(
+    db: eg.Database, server: Server, spellings: list[str], text: str
+) -> None:
+    """Whatever Virtuoso takes for equal: what is reported is what happens to the quad."""
+    for literal in spellings:
+        run(server, f"INSERT DATA {{ GRAPH <http://example.org/g> {{ <urn:a> <urn:p> {literal} }} }}")
+    update(db, server, text)
+
+
+def test_a_condition_on_nothing(db: eg.Database, server: Server) -> None:
+    """To Virtuoso a condition on a variable without a value is a solution, whatever there is beside it."""
+    update(db, server, "INSERT DATA { GRAPH :g { :a :p :b } }")
+    for triple in (":a :p :b", ":a :p :c"):
+        update(db, server, f"DELETE {{ GRAPH :g {{ {triple} }} }} WHERE {{ GRAPH :g {{ {triple} FILTER isIRI(?o) }} }}")
+
+
+def test_the_stand_in_cannot_be_named(db: eg.Database, server: Server) -> None:
+    message = refuse(db, server, UpdateFailed, f"INSERT DATA {{ GRAPH <{VIRTUOSO_DEFAULT}> {{ :a :p :b }} }}")
+    assert "serves as the default graph" in message

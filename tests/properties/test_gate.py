@@ -16,6 +16,7 @@ from evergraph.delta import Request
 from evergraph.errors import UpdateFailed
 from evergraph.gate import request
 from evergraph.gate.operations import Modify
+from evergraph.gate.plain import plain_modify
 
 REQUESTS_PER_SEED = 5
 
@@ -174,15 +175,20 @@ def test_plain_requests_are_read_as_all_others(seeds: Iterable[int]) -> None:
     read = 0
     for seed in seeds:
         text = plain_text(Random(seed))
-        step = request._plain_modify(text)
-        if step is not None:
+        found = plain_modify(text)
+        if found is not None:
             read += 1
             (expected,) = request._Parser(text, None, "").steps()
-            assert isinstance(step.operation, Modify)
+            operation, start = found
             assert isinstance(expected.operation, Modify)
-            assert replace(step.operation, where=expected.operation.where) == expected.operation, text
-            assert step.operation.where.with_graph == expected.operation.where.with_graph, text
-            assert (step.number, step.line) == (expected.number, expected.line), text
+            assert replace(operation, where=expected.operation.where) == expected.operation, text
+            assert operation.where.with_graph == expected.operation.where.with_graph, text
+            originals = operation.original, expected.operation.original
+            assert (originals[0] is None) == (originals[1] is None), text
+            if originals[0] and originals[1]:
+                assert originals[0].rest is originals[1].rest, text
+                assert originals[0].deletes_plainly == originals[1].deletes_plainly, text
+            assert text.count("\n", 0, start) + 1 == expected.line, text
     assert read > len(list(seeds)) / 20
 
 

@@ -1,4 +1,4 @@
-"""Random data and plain requests: one DELETE, INSERT and WHERE, each of triples in one graph."""
+"""Random data, and requests that can be written as they came: one DELETE, INSERT and WHERE."""
 
 from random import Random
 
@@ -21,16 +21,37 @@ def random_data(random: Random, *, blank_nodes: bool = True) -> str:
     return f"{PROLOGUE} INSERT DATA {{ {' '.join(texts)} }}"
 
 
+_RESTS = (
+    "FILTER(?o != 'x')", "FILTER(?o = 'x')", "FILTER isIRI(?o)", "FILTER(LANG(?o) = 'en').",
+    "FILTER(?o IN (:a, 'x'@EN))",
+    "FILTER(?o = 1 || sameTerm(?s, ?o))", "FILTER EXISTS { GRAPH :g { ?s :p ?x } }", "FILTER NOT EXISTS { ?s :q ?o }",
+    "FILTER(!EXISTS { GRAPH ?g { ?s :q ?x } })", "OPTIONAL { ?s :q ?y }", "OPTIONAL { GRAPH :h { ?s ?p ?o } }",
+    "MINUS { GRAPH :g { ?s :p :a } } .", "VALUES ?s { :a :b }", "VALUES (?s ?o) { (:a 'x') (:b UNDEF) }",
+    "BIND(STR(?s) AS ?z)", "BIND(IRI(CONCAT('urn:', LANG(?o))) AS ?w) FILTER(BOUND(?w))", "GRAPH :h { ?y ?p ?x }",
+)  # fmt: skip
+
+
 def random_request(random: Random) -> str:
-    """Write a plain request over such data."""
+    """Write a request over such data that has the same effect each time on the same data."""
 
-    def block() -> str:
+    def quad() -> str:
         s, p, o, g = (random.choice((f"?{place}", f"?{place}", *_TERMS[place])) for place in "spog")
-        return f"{{ GRAPH {g} {{ {s} {p} {o} }} }}" if random.random() < 0.6 else f"{{ {s} {p} {o} }}"
+        return f"GRAPH {g} {{ {s} {p} {o} }}" if random.random() < 0.6 else f"{s} {p} {o}"
 
-    pattern = block()
-    delete = random.choice(("", f"DELETE {pattern}", f"DELETE {block()}"))
+    pattern = f"{{ {quad()} }}"
+    where = pattern
+    if random.random() < 0.5:
+        for rest in random.sample(_RESTS, random.choice((1, 1, 2))):
+            parts = where[2:-2], rest
+            inside = where == pattern and where.endswith("} }") and "{" not in rest and random.random() < 0.5
+            where = f"{where[:-4]} {rest} }} }}" if inside else f"{{ {' '.join(parts)} }}"
+    delete = random.choice(("", f"DELETE {pattern}", f"DELETE {pattern}", f"DELETE {{ {quad()} }}"))
     insert = random.choice(
-        (f"INSERT {block()}", f'INSERT {{ ?s ?o "01"^^<{XSD}integer> . ?s ?p "x" }}', "" if delete else "INSERT {}")
+        (
+            f"INSERT {{ {quad()} }}",
+            f'INSERT {{ ?s ?o "01"^^<{XSD}integer> . ?s ?p "x" }}',
+            "INSERT { GRAPH :h { ?s ?p ?y . ?s ?p ?z . ?w ?p ?s } }",
+            "" if delete else "INSERT {}",
+        )
     )
-    return f"{PROLOGUE}{random.choice(('', '', 'WITH :g'))} {delete} {insert} WHERE {pattern}"
+    return f"{PROLOGUE}{random.choice(('', '', 'WITH :g'))} {delete} {insert} WHERE {where}"

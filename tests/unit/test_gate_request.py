@@ -21,7 +21,8 @@ from evergraph.gate.operations import (
     QuadTemplate,
     Where,
 )
-from evergraph.gate.request import Step, _Parser, _plain_data, parse_update
+from evergraph.gate.plain import plain_data
+from evergraph.gate.request import Step, _Parser, parse_update
 from evergraph.terms import DEFAULT_GRAPH, NamedNode, Quad, Variable
 
 A, G = NamedNode("http://example.org/a"), NamedNode("http://example.org/g")
@@ -162,7 +163,7 @@ def test_the_shortcut_agrees_with_the_long_way(text: str) -> None:
     long_way = tuple(_Parser(EX + text, None, "").steps())
     assert shape(parse_update(EX + text)) == shape(long_way)
     assert len(long_way) == 1
-    assert (_plain_data(EX + text, None) is not None) == (text in PLAIN)
+    assert (plain_data(EX + text, None) is not None) == (text in PLAIN)
 
 
 @pytest.mark.parametrize("text", REFUSED)
@@ -178,7 +179,7 @@ def test_the_shortcut_agrees_on_random_data() -> None:
         for operation in RandomUpdates(Random(seed)).request()
         if "DATA" in operation
     ]
-    shortcuts = [text for text in texts if _plain_data(text, None)]
+    shortcuts = [text for text in texts if plain_data(text, None)]
     assert len(shortcuts) > 50
     for text in shortcuts:
         assert shape(parse_update(text)) == shape(tuple(_Parser(text, None, "").steps())), text

@@ -4,7 +4,7 @@ from tests.support.datasets import isomorphic
 
 import evergraph as eg
 from evergraph.gate.operations import Row, Template
-from evergraph.gate.templates import compares_no_objects, fill, fixed_graphs, only_in_graphs, read_template
+from evergraph.gate.templates import compares_no_objects, fill, read_template
 from evergraph.gate.tokens import tokenize
 from evergraph.terms import BlankNode, Literal, NamedNode, Quad, Triple
 
@@ -104,26 +104,3 @@ def test_blank_nodes_are_fresh_for_each_solution_and_shared_within_it() -> None:
 )
 def test_patterns_that_compare_no_objects(pattern: str, plain: bool) -> None:
     assert compares_no_objects(template(pattern)) == plain
-
-
-@pytest.mark.parametrize(
-    ("pattern", "graphs", "only"),
-    [
-        ("{ GRAPH :a { ?s ?p ?o } }", {A}, True),
-        ("{ GRAPH :a { ?s ?p ?o } . GRAPH <urn:b> { { ?s ?p ?o } UNION { ?s ?p 1 } } }", {A, B}, True),
-        ("{ GRAPH :a { ?s ?p ?o } GRAPH ?g { ?s ?p ?o } }", None, True),
-        ("{ GRAPH :a { ?s ?p ?o GRAPH ?g { ?s ?p ?o } } }", None, True),
-        ("{ ?s ?p ?o . GRAPH :a { ?s ?p ?o } }", {A}, False),
-        ("{ GRAPH :a { ?s ?p ?o } ?s ?p ?o }", {A}, False),
-        ("{ { ?s ?p ?o } GRAPH :a { ?s ?p ?o } }", {A}, False),
-        ("{ GRAPH :a { ?s ?p ?o } { ?s ?p ?o } }", {A}, False),
-        ("{ GRAPH :a { ?s ?p ?o } OPTIONAL { ?s ?p ?o } }", {A}, False),
-        ("{ GRAPH :a { ?s ?p ?o } FILTER EXISTS { ?s ?p ?o } }", {A}, False),
-        ("{ GRAPH :a { ?s ?p 'GRAPH ?g' } } # GRAPH ?h", {A}, True),
-        ("{ }", set(), True),
-    ],
-)
-def test_graphs_of_a_pattern(pattern: str, graphs: set[NamedNode] | None, only: bool) -> None:
-    tokens = list(tokenize(pattern))
-    assert fixed_graphs("PREFIX : <urn:>\n", tokens) == graphs
-    assert only_in_graphs(tokens) == only

@@ -4,7 +4,7 @@ Each class links to its definition in https://www.w3.org/TR/sparql11-update/.
 """
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, auto
 from typing import TypeAlias
 
 from evergraph.terms import DefaultGraph, GraphName, NamedNode, Quad, Term, Variable
@@ -64,6 +64,14 @@ class Where:
     """The one quad that the clause consists of, if it is known to be nothing else; its variables differ."""
 
 
+class Rest(Enum):
+    """What there is in a WHERE clause besides the triples that all of its solutions match."""
+
+    NOTHING = auto()
+    CONDITIONS = auto()  # on what the triples match
+    OTHER = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Original:
     """The text of a request that is one operation and nothing else, and does the same each time on the same data."""
@@ -73,6 +81,9 @@ class Original:
     """The graphs that it reads and writes, if it names all of them."""
     is_data: bool = False
     """Whether it is a list of quads, and so may be of any length."""
+    rest: Rest = Rest.NOTHING
+    deletes_plainly: bool = True
+    """Whether all it deletes was matched, and no objects had to be compared for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +112,13 @@ class Modify:
     deletes_matches: bool = False
     """Whether everything to delete was matched by the WHERE clause as it is, and so is surely there."""
     matches_plainly: bool = False
-    """Whether besides that the WHERE clause compares no objects, so that there is no question what makes them equal."""
+    """Whether besides that the WHERE clause is quads and conditions on them, and compares no objects.
+
+    Then there is no question what makes objects equal; nor what a variable without a value means, of which Virtuoso has
+    ideas of its own.
+    """
     original: Original | None = field(default=None, compare=False)
-    """There is one only if the WHERE clause is a basic graph pattern, and no WITH changes what its graphs are."""
+    """Only if the WHERE clause has the same solutions each time, and no WITH changes what its graphs are."""
 
 
 @dataclass(frozen=True, slots=True)

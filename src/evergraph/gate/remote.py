@@ -15,10 +15,10 @@ from evergraph.gate.data_update import chunks, data_operation, is_nameless, sent
 from evergraph.gate.endpoint import Answer, Endpoint, NotTaken
 from evergraph.gate.extract import Effect
 from evergraph.gate.journal import Journal
-from evergraph.gate.operations import DatasetGraphs, Modify, Original, QuadTemplate, Row, Rows, Where
+from evergraph.gate.operations import DatasetGraphs, Modify, Original, QuadTemplate, Rest, Row, Rows, Where
 from evergraph.gate.own import OWN, OWN_VARIABLE
+from evergraph.gate.patterns import fixed_graphs, only_in_graphs
 from evergraph.gate.presence import PresenceCheck, compares_by_text
-from evergraph.gate.templates import fixed_graphs, only_in_graphs
 from evergraph.gate.tokens import tokenize
 from evergraph.terms import (
     DEFAULT_GRAPH,
@@ -210,7 +210,9 @@ class RemoteDataset:
 
     def write(self, effect: Effect) -> None:
         """Apply an exact change in requests of bounded size."""
-        self._refuse_blank_nodes(effect.delta.deleted | effect.delta.inserted)
+        quads = effect.delta.deleted | effect.delta.inserted
+        self._refuse_blank_nodes(quads)
+        self._refuse_default_graph(quads)
         if self._dialect.by_value:
             refuse_equal_values(effect.delta.inserted, self._dialect.by_value, self._dialect.name)
         original = effect.original
@@ -235,13 +237,21 @@ class RemoteDataset:
     def _does_the_same(self, original: Original, delta: Delta) -> bool:
         """Tell whether the request that a change comes from, sent as it is, has this very effect on the server.
 
-        Not so, where literals are told apart by value; and what can be of any length is sent in parts.
+        What can be of any length is sent in parts. Where literals are told apart by value, so are strings by whether
+        their type was written; and Virtuoso answers a query about a variable without a value otherwise than it updates.
         """
+        if original.is_data or len(original.text) > self._dialect.write_bytes or not self._means_the_same(original):
+            return False
+        if not self._dialect.by_value:
+            return True
         quads = delta.deleted | delta.inserted
         return (
-            not original.is_data
-            and self._means_the_same(original)
-            and (not self._dialect.by_value or all(map(compares_by_text, quads)))
+            original.deletes_plainly
+            and original.rest is not Rest.OTHER
+            and all(map(compares_by_text, quads))
+            and (
+                original.rest is Rest.NOTHING or all(len(self._dialect.spellings(quad)) == 1 for quad in delta.deleted)
+            )
         )
 
     def _means_the_same(self, original: Original) -> bool:
@@ -330,6 +340,15 @@ class RemoteDataset:
         )
 
     # --- the default graph
+
+    def _refuse_default_graph(self, quads: Iterable[Quad]) -> None:
+        """Refuse quads that name the graph that serves as the default graph: they are read back as quads of that."""
+        name = self._default_graph
+        if name and (found := next((quad for quad in quads if quad.graph_name == name), None)):
+            raise UpdateFailed(
+                f"the change names {name}, which serves as the default graph: {found}",
+                hint="write it without GRAPH; if a variable stands for the graph, exclude this one by a FILTER",
+            )
 
     def _placed(self, quad: Quad) -> Quad:
         """Put a quad of the default graph where the server keeps it."""

@@ -8,8 +8,7 @@ operation.
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import accumulate
+from dataclasses import dataclass, replace
 
 from pyoxigraph import RdfFormat, parse
 
@@ -28,22 +27,22 @@ from evergraph.gate.operations import (
     Move,
     Operation,
     Original,
-    QuadTemplate,
+    Rest,
     Template,
+    TripleTemplate,
     Where,
 )
-from evergraph.gate.own import OWN
+from evergraph.gate.patterns import core, fixed_graphs, is_repeatable, only_in_graphs
+from evergraph.gate.plain import DEEPEST, plain_data, plain_modify
 from evergraph.gate.syntax import NEVER_RUN, Judge, is_sparql
 from evergraph.gate.templates import (
-    VARIABLE,
-    as_template,
     compares_no_objects,
     is_matched,
     read_quads,
     read_template,
 )
 from evergraph.gate.tokens import Kind, Token, tokenize
-from evergraph.terms import DEFAULT_GRAPH, GraphName, NamedNode, Quad, Variable
+from evergraph.terms import DEFAULT_GRAPH, BlankNode, GraphName, NamedNode, Quad
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,133 +62,10 @@ def parse_update(text: str, *, base: str | None = None, where: str = "") -> tupl
 
     :raises SyntaxProblem: with line and column, if the text is not SPARQL 1.1 Update.
     """
-    if shortcut := _plain_data(text, base) or (base is None and _plain_modify(text)):
-        return (shortcut,)
+    if shortcut := plain_data(text, base) or (plain_modify(text) if base is None else None):
+        operation, start = shortcut
+        return (Step(operation, 1, _line(text, start)),)
     return tuple(_Parser(text, base, where).steps())
-
-
-_DEEPEST = 200
-_IRI = r"<[^<>\"{}|^`\\\x00-\x20]*>"
-_S = r"[ \t\r\n]"
-_PLAIN_DATA = re.compile(
-    rf"((?:{_S}*PREFIX{_S}+[A-Za-z]?\w*:{_S}*{_IRI})*){_S}*(INSERT|DELETE){_S}+DATA{_S}*"
-    rf"(?:(\{{[^{{}}]*\}})|\{{{_S}*(GRAPH{_S}*{_IRI}{_S}*\{{[^{{}}]*\}}){_S}*\}}){_S}*+;?{_S}*+",
-    re.IGNORECASE,
-)
-
-
-def _plain_data(text: str, base: str | None) -> Step | None:
-    """Read the commonest request of all without tokens: one DATA operation on one graph.
-
-    Between one pair of braces that holds no other brace, the triples of SPARQL and of TriG are written alike. A text
-    that TriG refuses goes the long way, which finds out whether SPARQL refuses it too.
-    """
-    match = _PLAIN_DATA.fullmatch(text)
-    if not match:
-        return None
-    prologue, keyword, default, named = match.groups()
-    insert = keyword.upper() == "INSERT"
-    if not insert and ("_:" in text or "[" in text or "(" in text):
-        return None
-    if text.count("[") + text.count("(") > _DEEPEST and _may_be_deep(text):
-        return None
-    try:
-        quads = frozenset(
-            parse(
-                f"{prologue}\n{default or named}",
-                format=RdfFormat.TRIG,
-                base_iri=base,
-                rename_blank_nodes=insert,
-            )
-        )
-    except (SyntaxError, ValueError):
-        return None
-    is_nameless = "_:" in text or "[" in text or "(" in text  # a blank node would be another one each time
-    original = None if base or is_nameless else Original(text, None, is_data=True)
-    operation = InsertData(quads, original) if insert else DeleteData(quads, original)
-    return Step(operation, 1, _line(text, match.start(2)))
-
-
-_NAME = r"(?:[A-Za-z][\w\-]*+)?:\w[\w\-]*+"
-_STRING = rf"\"[^\"\\\r\n]*+\"(?!\")(?:@[A-Za-z]++(?:-[A-Za-z0-9]++)*+|\^\^(?:{_IRI}|{_NAME}))?+"
-_VARIABLE = r"[?$]\w++"
-_RESOURCE = rf"(?:{_IRI}|{_VARIABLE}|{_NAME})"
-_TRIPLES = rf"(?:{_S}|[.;,]|{_RESOURCE}|{_STRING}|a(?![\w\-:]))*+"
-_GAP = rf"(?:{_S}++|(?=[<?$]))"
-_VARIABLES = re.compile(rf"{_IRI}|\"[^\"]*+\"|({_VARIABLE})", re.ASCII)
-_BETWEEN = NamedNode(OWN + "between")
-_MARK = f"{_BETWEEN} {_BETWEEN}"
-
-
-def _quads(name: str) -> str:
-    """Write the expression for triples in braces, in a graph or not."""
-    inside = rf"GRAPH{_GAP}(?P<{name}_graph>{_RESOURCE}){_S}*+\{{(?P<{name}_inside>{_TRIPLES})\}}{_S}*+"
-    return rf"\{{(?:(?P<{name}>{_TRIPLES})|{_S}*+{inside})\}}{_S}*+"
-
-
-_PLAIN_MODIFY = re.compile(
-    rf"(?P<prologue>(?:{_S}*+PREFIX{_S}++[A-Za-z]?\w*+:{_S}*+{_IRI})*+){_S}*+(?P<start>)"
-    rf"(?:DELETE{_S}++(?P<short>WHERE{_S}*+)|(?:WITH{_GAP}(?P<with>{_IRI}|{_NAME}){_S}*+)?+(?=DELETE|INSERT)"
-    rf"(?:DELETE{_S}*+{_quads('delete')})?+(?:INSERT{_S}*+{_quads('insert')})?+WHERE{_S}*+)"
-    rf"(?P<pattern>{_quads('where')});?{_S}*+",
-    re.IGNORECASE | re.ASCII,
-)
-
-
-def _plain_modify(text: str) -> Step | None:
-    """Read the commonest of the other requests without tokens: one DELETE, INSERT and WHERE, of one graph each.
-
-    They hold nothing but IRIs, names, variables and short strings. What stands between the braces then are triples,
-    which SPARQL and TriG write alike once variables are IRIs. All of them are parsed at once. A text that TriG refuses
-    goes the long way, which finds out whether SPARQL refuses it too.
-    """
-    match = _PLAIN_MODIFY.fullmatch(text)
-    if not match:
-        return None
-    found, graph = match.groupdict(), match["with"]
-    blocks = [_block(found, name, graph) for name in ("delete", "insert", "where")]
-    same = bool(match["short"]) or blocks[0] == blocks[2]
-    between = f"{{ {_MARK} {graph or '<urn:g>'} }}"
-    trig = _VARIABLES.sub(_variable, between.join(["", *blocks[1:]] if same else blocks))
-    try:
-        quads = list(parse(f"{match['prologue']}\n{trig}", format=RdfFormat.TRIG))
-    except (SyntaxError, ValueError):
-        return None
-    first, second = (place for place, quad in enumerate(quads) if quad.subject == _BETWEEN)
-    insert, pattern = as_template(quads[first + 1 : second]), as_template(quads[second + 1 :])
-    delete = pattern if same else as_template(quads[:first])
-    with_graph = quads[first].object if graph else None
-    assert with_graph is None or isinstance(with_graph, NamedNode)
-    only = pattern[0] if len(pattern) == 1 and _has_different_variables(pattern[0]) else None
-    where = Where(f"{match['prologue']}\n", match["pattern"], with_graph, only=only)
-    matched = bool(delete) and is_matched(delete, pattern)
-    names = {quad.graph for quad in (*delete, *insert, *pattern)}
-    graphs = frozenset(name for name in names if isinstance(name, NamedNode))
-    original = None if graph else Original(text, graphs if len(graphs) == len(names) else None)
-    operation = Modify(delete, insert, where, matched, matched and compares_no_objects(pattern), original)
-    return Step(operation, 1, _line(text, match.start("start")))
-
-
-def _variable(seen: re.Match[str]) -> str:
-    return f"<{VARIABLE}{seen[1][1:]}>" if seen[1] else seen[0]
-
-
-def _block(found: dict[str, str | None], name: str, graph: str | None) -> str:
-    """Write one of the parts of a request as TriG."""
-    if (inside := found[f"{name}_inside"]) is not None:
-        return f"GRAPH {found[f'{name}_graph']} {{{inside}}}"
-    return f"GRAPH {graph} {{{found[name] or ''}}}" if graph else f"{{{found[name] or ''}}}"
-
-
-def _has_different_variables(quad: QuadTemplate) -> bool:
-    names = [slot.value for slot in quad.slots() if isinstance(slot, Variable)]
-    return len(names) == len(set(names))
-
-
-def _may_be_deep(text: str) -> bool:
-    """Tell whether brackets could nest too deeply, those in strings counted too."""
-    steps = (1 if bracket in "[(" else -1 for bracket in re.findall(r"[\[\]()]", text))
-    return max(accumulate(steps)) > _DEEPEST
 
 
 def _line(text: str, offset: int) -> int:
@@ -214,12 +90,12 @@ def _brackets(tokens: list[Token]) -> tuple[dict[int, int], list[int]]:
 
 
 def _too_deep(tokens: list[Token]) -> Token | None:
-    """Find the bracket that nests too deeply: Oxigraph reads by recursion, and the stack of the process is finite."""
+    """Find the bracket that nests too deeply."""
     depth = 0
     for token in tokens:
         if token.kind is Kind.MARK:
             depth += (token.text in "{([") - (token.text in "})]")
-            if depth > _DEEPEST:
+            if depth > DEEPEST:
                 return token
     return None
 
@@ -231,8 +107,9 @@ class _Parser:
         self._judge = Judge(text, self._tokens, where)
         self._closing, self._separators = _brackets(self._tokens)
         if (deep := _too_deep(self._tokens)) is not None:
-            raise self._problem(f"this is nested more than {_DEEPEST} levels deep", deep.start)
+            raise self._problem(f"this is nested more than {DEEPEST} levels deep", deep.start)
         self._next = 0
+        self._base = base
         self._prologue = f"BASE <{base}>\n" if base else ""
         self._blank_labels: set[str] = set()
         if base and not is_sparql(self._prologue):
@@ -361,7 +238,9 @@ class _Parser:
             template = read_template(self._prologue, self._tokens[first:end])
         where = Where(self._prologue, self._braced(first, end))
         matched = bool(template) and is_matched(template, template)
-        return Modify(template, (), where, matched, matched and compares_no_objects(template))
+        plainly = matched and compares_no_objects(template)
+        operation = Modify(template, (), where, matched, plainly)
+        return self._with_original(operation, self._tokens[first:end], Rest.NOTHING if template else Rest.OTHER)
 
     def _modify(self) -> Modify:
         with_graph = self._iri() if self._accept("WITH") else None
@@ -371,18 +250,37 @@ class _Parser:
         self._expect("WHERE")
         first, end = self._group()
         where = Where(self._prologue, self._braced(first, end), with_graph, using, using_named)
-        if not delete or using is not None:
+        if using is not None:
             return Modify(delete, insert, where)
-        pattern = self._plain_pattern(first, end, with_graph)
-        matched = is_matched(delete, pattern)
-        return Modify(delete, insert, where, matched, matched and compares_no_objects(pattern))
+        tokens = self._tokens[first:end]
+        inside = core(tokens)
+        pattern = self._quads(inside.tokens, with_graph)
+        matched = bool(delete) and is_matched(delete, pattern)
+        rest = inside.rest(pattern)
+        plainly = matched and rest is not Rest.OTHER and compares_no_objects(pattern)
+        operation = Modify(delete, insert, where, matched, plainly)
+        return operation if with_graph else self._with_original(operation, tokens, rest)
 
-    def _plain_pattern(self, first: int, end: int, graph: NamedNode | None) -> Template:
-        """Read a WHERE clause that is nothing but quads; empty for any other."""
+    def _quads(self, tokens: list[Token], graph: NamedNode | None) -> Template:
+        """Read a pattern that is nothing but quads; empty for any other."""
         try:
-            return read_template(self._prologue, self._tokens[first:end], graph=graph)
+            return read_template(self._prologue, tokens, graph=graph)
         except SyntaxError:
             return ()
+
+    def _with_original(self, operation: Modify, pattern: list[Token], rest: Rest) -> Modify:
+        """Add the text of the request, if it is one operation that does the same each time on the same data."""
+        is_one = all(place == len(self._tokens) - 1 for place in self._separators)
+        quads = operation.delete + operation.insert
+        makes_nodes = any(isinstance(slot, BlankNode | TripleTemplate) for quad in quads for slot in quad.slots())
+        if self._base or not is_one or makes_nodes or not is_repeatable(pattern):
+            return operation
+        written = {quad.graph for quad in quads}
+        named = frozenset(name for name in written if isinstance(name, NamedNode))
+        read = fixed_graphs(self._prologue, pattern) if only_in_graphs(pattern) else None
+        graphs = None if read is None or len(named) < len(written) else read | named
+        plainly = operation.matches_plainly or not operation.delete
+        return replace(operation, original=Original(self._text, graphs, rest=rest, deletes_plainly=plainly))
 
     def _template(self, graph: NamedNode | None) -> Template:
         first, end = self._group()

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, pairwise, repeat
+from itertools import chain, repeat
 from operator import attrgetter
 from typing import Any
 
@@ -156,27 +156,6 @@ def compares_no_objects(pattern: Template) -> bool:
         isinstance(quad.object, NamedNode) or (isinstance(quad.object, Variable) and counts[quad.object.value] == 1)
         for quad in pattern
     )
-
-
-def fixed_graphs(prologue: str, tokens: Sequence[Token]) -> frozenset[NamedNode] | None:
-    """Read the graphs that the tokens of a pattern name; None if one of them is a variable."""
-    names = [after for token, after in pairwise(tokens) if token.is_word("GRAPH")]
-    if any(name.kind is Kind.VARIABLE for name in names):
-        return None
-    text = "".join(f"<{VARIABLE}> <{VARIABLE}> {name.text} .\n" for name in names)
-    named = (quad.object for quad in parse(f"{prologue}\n{text}", format=RdfFormat.TURTLE))
-    return frozenset(name for name in named if isinstance(name, NamedNode))
-
-
-def only_in_graphs(tokens: Sequence[Token]) -> bool:
-    """Tell whether a pattern in braces is nothing but GRAPH blocks."""
-    depth = 0
-    for before, token in pairwise(tokens):
-        depth += before.is_mark("{") - before.is_mark("}")
-        known = token.is_word("GRAPH") or token.is_mark("}", ".") or before.is_word("GRAPH")
-        if depth == 1 and not (known or (token.is_mark("{") and not before.is_mark("{", "}", "."))):
-            return False
-    return True
 
 
 def fill(template: Template, variables: Sequence[str], rows: Iterable[Row]) -> set[Quad]:
