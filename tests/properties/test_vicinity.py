@@ -1,10 +1,14 @@
 """What a small change does follows from its vicinity alone."""
 
 import pytest
-from tests.support.vicinities import check_vicinity
+from tests.support.vicinities import answers, check_vicinity
 
 from evergraph.engines.spark import vicinity
+from evergraph.engines.spark.found import Found
+from evergraph.engines.spark.rounds import run
 from evergraph.engines.spark.vicinity import Followed
+from evergraph.engines.spark.views import SparkView
+from evergraph.sparql.parser import parse_query
 
 BLOCK = 50
 REGRESSIONS = (1_050,)
@@ -70,3 +74,20 @@ def test_faults_are_noticed(fault: object, monkeypatch: pytest.MonkeyPatch) -> N
             noticed += 1
             break
     assert noticed
+
+
+def test_a_plan_that_comes_to_the_same_quads_in_many_ways_is_not_followed() -> None:
+    """What is fetched is little; to look at it for each part of the plan may be much."""
+    changed = [("<urn:a>", "<urn:p>", "<urn:b>", "")]
+    there = [("<urn:b>", "<urn:q>", f"<urn:{number}>", "") for number in range(50)]
+    parts = " UNION ".join(f"{{ ?x <urn:p> ?y . ?y <urn:q> ?z{number} }}" for number in range(20))
+    view = SparkView("view", parse_query(f"SELECT * {{ {parts} }}"))
+
+    def follows(most: int) -> list[bool]:
+        found = Found(
+            changed, lambda lookups: [quad for quad in there if any(answers(one, quad) for one in lookups)], lambda _: 0
+        )
+        return run([Followed(changed, found.admit, most).view(view.plan)], found.answer)
+
+    assert follows(20 * 50) == [True]
+    assert follows(20 * 50 - 1) == [False]

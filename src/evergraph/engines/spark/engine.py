@@ -26,12 +26,15 @@ from evergraph.engines.spark.frames import WEIGHT, Frame, sum_of
 from evergraph.engines.spark.islands import Island
 from evergraph.engines.spark.relations import Relations, Version
 from evergraph.engines.spark.rows import QUAD, arrow_schema, spark_schema
+from evergraph.engines.spark.session import forget_broadcasts
 from evergraph.engines.spark.vicinity import TooMuch
 from evergraph.engines.spark.views import SparkView
 from evergraph.sparql.algebra import Query
 
 _MOST_HASHES = 2_000_000
 """Up to so many hashes of quads are sent to every task."""
+_LARGE = 50_000
+"""From so many changed quads on, what a batch has broadcast is worth the time to forget it."""
 _LAST, _HASH, _THERE = "_last", "_hash", "_there"
 FEW = 20_000
 """Up to so many requested quads, a change is followed."""
@@ -51,6 +54,7 @@ class SparkEngine:
         self._way = way
         self._kept: list[DataFrame] = []
         self._small: tuple[pa.Table, SmallChange] | None = None
+        self._size = 0.0
         self.costs = Costs()
         self.views = {name: SparkView(name, query) for name, query in queries.items()}
         for view in self.views.values():
@@ -113,8 +117,8 @@ class SparkEngine:
         if not rest:
             return found
         changes = delta if isinstance(delta, DataFrame) else self._spark.createDataFrame(delta, spark_schema(QUAD))
-        size = float(changes.count())
-        relations = Relations(self._quads.read(self._spark), changes, size, self._sizes(), self._store)
+        self._size = float(changes.count())
+        relations = Relations(self._quads.read(self._spark), changes, self._size, self._sizes(), self._store)
         relations.count(pattern for view in rest for pattern in view.patterns)
         return found | {view.name: self._delta(view, relations) for view in rest}
 
@@ -124,6 +128,9 @@ class SparkEngine:
             frame.unpersist()
         self._kept = []
         self._small = None
+        if self._size >= _LARGE:
+            forget_broadcasts(self._spark)
+        self._size = 0.0
 
     @contextmanager
     def batch(self) -> Iterator["SparkEngine"]:

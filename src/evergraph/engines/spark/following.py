@@ -59,9 +59,11 @@ def follow(requested: pa.Table, quads: DataFrame, views: Sequence[SparkView], st
     """
     wanted = last_requests(requested)
     found = Found(wanted, lambda lookups: _scan(quads, lookups), lambda one: _expected(one, statistics), MOST)
-    followed = Followed(wanted, found.admit)
     touched = [view for view in views if any(matches(p, quad) for p in view.patterns for quad in wanted)]
-    effects = [followed.view(view.plan) if view.island is None else followed.all_of(view.patterns) for view in touched]
+    effects = [
+        followed.view(view.plan) if view.island is None else followed.all_of(view.patterns)
+        for view, followed in ((view, Followed(wanted, found.admit)) for view in touched)
+    ]
     _, *fits = run([_presence(wanted), *effects], found.answer)
     inserted = {quad for quad, weight in wanted.items() if weight > 0 and quad not in found.quads}
     deleted = {quad for quad, weight in wanted.items() if weight < 0 and quad in found.quads}

@@ -5,6 +5,7 @@ Every session of Evergraph comes from here, so that all of them have the same se
 """
 
 import contextlib
+import gc
 import os
 import re
 import socket
@@ -102,6 +103,17 @@ def current_session() -> SparkSession | None:
     if SparkContext._active_spark_context is None:
         return None
     return SparkSession.getActiveSession() or SparkSession._instantiatedSession
+
+
+def forget_broadcasts(spark: SparkSession) -> None:
+    """Let Spark drop what was broadcast and is needed no more.
+
+    It does so on its own only after the JVM has found out that nobody holds it, which may come too late: the next
+    broadcast is refused for want of memory before the last ones are gone.
+    """
+    gc.collect()
+    assert spark._jvm is not None
+    spark._jvm.System.gc()
 
 
 def stop_session(spark: SparkSession) -> None:

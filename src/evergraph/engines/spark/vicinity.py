@@ -40,11 +40,16 @@ class Lookup:
 
 
 class Followed:
-    """One view and one change, whose quads are given; ``admit`` refuses lookups that would find too much."""
+    """One view and one change, whose quads are given; ``admit`` refuses lookups that would find too much.
 
-    def __init__(self, changes: Iterable[Quad], admit: Callable[[Lookup], None]) -> None:
+    ``most`` bounds how many quads are looked at, each as often as it is: a plan with many parts may come to the same
+    quads in many ways.
+    """
+
+    def __init__(self, changes: Iterable[Quad], admit: Callable[[Lookup], None], most: int = 1_000_000) -> None:
         self._changes = list(changes)
         self._admit = admit
+        self._left = most
 
     async def view(self, plan: Plan) -> bool:
         """Fetch all that decides what the change does to a view; False if that would be too much."""
@@ -206,6 +211,9 @@ class Followed:
             lookup = Lookup(pattern, place, known[term])
         self._admit(lookup)
         quads = await Ask(lookup)
+        self._left -= len(quads)
+        if self._left < 0:
+            raise TooMuch
         fitting = [quad for quad in quads if all(quad[place] in known[term] for _, place, term in choices)]
         return _values(pattern, fitting) if fitting else None
 
