@@ -3,12 +3,15 @@
 Every measurement writes quads that were not there before, into a store that holds 100,000 others (20,000 on servers).
 The three ways take turns, so that load on the machine hits them alike. "plain" sends the same text to the same endpoint
 and learns nothing. "one ASK per quad" is the published algorithm: candidates are checked one at a time, then the update
-is sent. "FILTER" is the WHERE form with a condition on what it matches.
+is sent.
+
+DATA inserts quads; WHERE replaces the predicate of quads; FILTER does so with a condition. What is written has a
+predicate that is new in its graph, or a known one: then it takes more to tell that the quads are not there.
 """
 
 import itertools
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +25,6 @@ from evergraph.gate.endpoint import Endpoint
 
 SIZES = (1, 64, 512, 10_000)
 NS = "http://example.org/"
-CONDITION = 'FILTER(LANG(?o) = "en" && ?o != ""@en)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,63 +38,97 @@ class Contestant:
     prepare: Callable[[str], object]
 
 
-def insert_data(batch: int, size: int) -> str:
-    """Return an INSERT DATA of new quads."""
-    rows = "\n".join(f'<{NS}s{i}> <{NS}p{batch}> "value {i}"@en .' for i in range(size))
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A kind of request. Its predicates are new each time, or those that the store holds already."""
+
+    name: str
+    is_data: bool
+    condition: str = ""
+    is_known: bool = False
+
+    def predicate(self, letter: str, batch: int) -> str:
+        """Name the predicate that is written, ``p``, or that takes its place, ``q``."""
+        return f"{NS}{letter}" if self.is_known else f"{NS}{letter}{batch}"
+
+    def subjects(self, batch: int, size: int) -> list[str]:
+        """Name the subjects of a batch."""
+        return [f"{NS}s{batch}-{i}" for i in range(size)]
+
+    def insert_data(self, batch: int, size: int) -> str:
+        """Return an INSERT DATA of new quads; those of the WHERE forms have a predicate that finds them again."""
+        predicate = self.predicate("p", batch) if self.is_data else f"{NS}p{batch}"
+        return _insert_data(self.subjects(batch, size), predicate)
+
+    def modify(self, batch: int) -> str:
+        """Return a DELETE/INSERT WHERE that replaces the predicate of the quads that `insert_data` wrote."""
+        old, new = f"{NS}p{batch}", self.predicate("q", batch)
+        return (
+            f"DELETE {{ GRAPH <{NS}g> {{ ?s <{old}> ?o }} }} INSERT {{ GRAPH <{NS}g> {{ ?s <{new}> ?o }} }} "
+            f"WHERE {{ GRAPH <{NS}g> {{ ?s <{old}> ?o {self.condition} }} }}"
+        )
+
+    def candidates(self, batch: int, size: int) -> Iterator[str]:
+        """List the quads that may change, as patterns."""
+        letters = (self.predicate("p", batch),) if self.is_data else (f"{NS}p{batch}", self.predicate("q", batch))
+        for predicate, (i, subject) in itertools.product(letters, enumerate(self.subjects(batch, size))):
+            yield f'GRAPH <{NS}g> {{ <{subject}> <{predicate}> "value {i}"@en }}'
+
+
+FORMS = (
+    Form("DATA", is_data=True),
+    Form("WHERE", is_data=False),
+    Form("FILTER", is_data=False, condition='FILTER(LANG(?o) = "en" && ?o != ""@en)'),
+    Form("DATA, known predicate", is_data=True, is_known=True),
+    Form("WHERE, known predicate", is_data=False, is_known=True),
+)
+
+
+def _insert_data(subjects: Iterable[str], predicate: str) -> str:
+    rows = "\n".join(f'<{subject}> <{predicate}> "value {i}"@en .' for i, subject in enumerate(subjects))
     return f"INSERT DATA {{ GRAPH <{NS}g> {{\n{rows}\n}} }}"
 
 
-def modify(batch: int, condition: str = "") -> str:
-    """Return a DELETE/INSERT WHERE that replaces the predicate of the quads that `insert_data` wrote."""
-    return (
-        f"DELETE {{ GRAPH <{NS}g> {{ ?s <{NS}p{batch}> ?o }} }} INSERT {{ GRAPH <{NS}g> {{ ?s <{NS}q{batch}> ?o }} }} "
-        f"WHERE {{ GRAPH <{NS}g> {{ ?s <{NS}p{batch}> ?o {condition} }} }}"
-    )
-
-
-def ask_per_quad(contestant: Contestant, batch: int, size: int, predicates: str) -> None:
-    """Check every candidate by its own ASK, as the paper's algorithm does."""
-    for predicate, i in itertools.product(predicates, range(size)):
-        contestant.ask(f'ASK {{ GRAPH <{NS}g> {{ <{NS}s{i}> <{NS}{predicate}{batch}> "value {i}"@en }} }}')
+def _fillers(quads: int, size: int = 1_000) -> Iterator[str]:
+    """Return requests that write so many quads, half of them with each of the known predicates."""
+    for start in range(0, quads, size):
+        predicate = f"{NS}{'pq'[start // size % 2]}"
+        yield _insert_data((f"{NS}f{i}" for i in range(start, start + size)), predicate)
 
 
 def measure(report: Report, contestant: Contestant, sizes: tuple[int, ...] = SIZES) -> None:
     """Measure all forms in all sizes."""
     batches = itertools.count()
-    for size in sizes:
+    for size, form in itertools.product(sizes, FORMS):
         repeats = {1: 51, 64: 15, 512: 7}.get(size, 3)
-        for form in ("DATA", "WHERE", "FILTER"):
-            times: dict[str, list[float]] = {"exact": [], "plain": [], "ask": []}
-            for _ in range(repeats):
-                for way in times:
-                    if way == "ask" and (size > 512 or len(times["ask"]) >= 5):
-                        continue
-                    times[way].append(_one(contestant, way, form, next(batches), size))
-            exact, plain = (sorted(times[way])[len(times[way]) // 2] for way in ("exact", "plain"))
-            ask = sorted(times["ask"])[len(times["ask"]) // 2] if times["ask"] else None
-            speedup = f"{ask / exact:,.1f}" if ask else "—"
-            report.add(contestant.name, form, size, plain, exact, exact / plain, speedup)
+        times: dict[str, list[float]] = {"exact": [], "plain": [], "ask": []}
+        for _ in range(repeats):
+            for way in times:
+                if way == "ask" and (size > 512 or len(times["ask"]) >= 5):
+                    continue
+                times[way].append(_one(contestant, way, form, next(batches), size))
+        exact, plain = (sorted(times[way])[len(times[way]) // 2] for way in ("exact", "plain"))
+        ask = sorted(times["ask"])[len(times["ask"]) // 2] if times["ask"] else None
+        speedup = f"{ask / exact:,.1f}" if ask else "—"
+        report.add(contestant.name, form.name, size, plain, exact, exact / plain, speedup)
 
 
-def _one(contestant: Contestant, way: str, form: str, batch: int, size: int) -> float:
-    text, predicates = insert_data(batch, size), "p"
-    if form != "DATA":
+def _one(contestant: Contestant, way: str, form: Form, batch: int, size: int) -> float:
+    text = form.insert_data(batch, size)
+    if not form.is_data:
         contestant.prepare(text)
-        text, predicates = modify(batch, CONDITION if form == "FILTER" else ""), "pq"
+        text = form.modify(batch)
 
     def run() -> None:
         if way == "exact":
             contestant.exact(text)
             return
-        if way == "ask":
-            ask_per_quad(contestant, batch, size, predicates)
+        if way == "ask":  # every candidate by its own ASK, as the paper's algorithm does
+            for candidate in form.candidates(batch, size):
+                contestant.ask(f"ASK {{ {candidate} }}")
         contestant.plain(text)
 
     return median_ms([run])
-
-
-def _filler(quads: int) -> str:
-    return insert_data(-1, quads).replace("p-1", "filler")
 
 
 @contextmanager
@@ -110,8 +146,8 @@ def embedded(folder: Path | None, *, sync: bool) -> Iterator[Contestant]:
             database.update(text)
             store.update(text)
 
-        store.update(_filler(100_000))
-        database.update(_filler(100_000))
+        for text in _fillers(100_000):
+            both(text)
         where = "memory" if folder is None else f"disk, {'fsync' if sync else 'no fsync'}"
         yield Contestant(f"embedded, {where}", database.update, plain, lambda query: bool(store.query(query)), both)
 
@@ -122,8 +158,8 @@ def remote(name: str) -> Iterator[Contestant]:
     with servers.start(name) as server:
         endpoint = Endpoint(server.query_url, server.update_url)
         with eg.connect(server.query_url, server.update_url) as database:
-            for start in range(0, 20_000, 1_000):
-                database.update(_filler(1_000).replace("/s", f"/f{start}-"))
+            for text in _fillers(20_000):
+                database.update(text)
             plain = _in_parts(endpoint.update) if name == "virtuoso" else endpoint.update
             yield Contestant(endpoint.dialect.name, database.update, plain, endpoint.query, database.update)
 

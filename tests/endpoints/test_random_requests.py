@@ -240,7 +240,7 @@ def test_plain_requests(
     connection: eg.Database, server: Server, seeds: Iterable[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Requests that are sent as they are do what is reported; so do checks that large ones are spared."""
-    monkeypatch.setattr(presence, "_LARGE", 1)
+    monkeypatch.setattr(presence, "LARGE", 1)
     sent: list[bool] = []
     does_the_same = remote.RemoteDataset._does_the_same
 

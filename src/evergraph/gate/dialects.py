@@ -68,7 +68,7 @@ FUSEKI = Dialect("Apache Jena Fuseki")
 VIRTUOSO = Dialect(
     "Virtuoso",
     read_rows=128,
-    read_subjects=1_000,
+    read_subjects=200,
     connections=1,
     long_value=1_000,
     write_quads=1_000,

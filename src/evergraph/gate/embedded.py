@@ -71,7 +71,7 @@ class EmbeddedDataset:
         """Tell which of the quads to delete need no check, because the WHERE clause matched them."""
         return candidates if operation.deletes_matches else set()
 
-    def present(self, quads: Collection[Quad]) -> set[Quad]:
+    def present(self, quads: Collection[Quad], operation: Modify | None = None) -> set[Quad]:
         """Tell which of the quads are there.
 
         Of many, it is asked first whether there is any with this graph and predicate: what is new often comes with a

@@ -49,8 +49,8 @@ class Reader(Protocol):
     def solutions(self, where: Where, variables: tuple[str, ...]) -> Iterable[Row]:
         """Evaluate a WHERE clause once."""
 
-    def present(self, quads: Collection[Quad]) -> set[Quad]:
-        """Tell which of the quads are there."""
+    def present(self, quads: Collection[Quad], operation: Modify | None = None) -> set[Quad]:
+        """Tell which of the quads are there; the operation, if given, is what they were made by."""
 
     def graph(self, name: GraphName) -> set[Quad]:
         """Read all quads of one graph."""
@@ -115,17 +115,19 @@ def _delta(reader: Reader, delete: Iterable[Quad], insert: Iterable[Quad], opera
     """Compute the delta of candidate sets; the operation, if given, tells what needs no check."""
     candidates_out, candidates_in = reader.stored_form(set(delete)), reader.stored_form(set(insert))
     known = reader.surely_there(operation, candidates_out) if operation else set()
-    return _difference(reader, candidates_out, candidates_in, known)
+    return _difference(reader, candidates_out, candidates_in, known, operation)
 
 
-def _difference(reader: Reader, candidates_out: set[Quad], candidates_in: set[Quad], known: set[Quad]) -> Delta:
+def _difference(
+    reader: Reader, candidates_out: set[Quad], candidates_in: set[Quad], known: set[Quad], operation: Modify | None
+) -> Delta:
     """Compute the delta of candidates in stored form, of which some are known to be there."""
     if known is candidates_out:
-        present = reader.present(candidates_in - known)
+        present = reader.present(candidates_in - known, operation)
         return Delta(
             inserted=frozenset(candidates_in - known - present), deleted=frozenset(candidates_out - candidates_in)
         )
-    present = known | reader.present((candidates_out | candidates_in) - known)
+    present = known | reader.present((candidates_out | candidates_in) - known, operation)
     return Delta(
         inserted=frozenset(candidates_in - present),
         deleted=frozenset((candidates_out & present) - candidates_in),
@@ -156,7 +158,7 @@ def _modify_matches(operation: Modify, only: QuadTemplate, matches: list[Quad], 
         delete = known = set(matches)
     else:
         delete, known = reader.stored_form(fill_columns(operation.delete, columns, len(matches))), set()
-    return _difference(reader, delete, insert, known)
+    return _difference(reader, delete, insert, known, operation)
 
 
 def _load(operation: Load, reader: Reader, load: Loader) -> Delta:

@@ -26,7 +26,7 @@ _GROUP = 8
 """How many quads of one graph and predicate make it worth to ask by subject."""
 
 
-_LARGE = 256
+LARGE = 256
 """How many make it worth to ask first whether there is any."""
 
 
@@ -50,7 +50,7 @@ class PresenceCheck:
             else:
                 together.append(quad)
         for group in groups.values():
-            if len(group) >= _LARGE and not self._any(group[0]):
+            if len(group) >= LARGE and not self._any(group[0]):
                 continue
             if len(group) >= _GROUP or any(len(str(quad.object)) > self._dialect.long_value for quad in group):
                 checks += [partial(self._by_subject, part) for part in _parts(group, self._dialect.read_subjects)]

@@ -10,6 +10,7 @@ from typing import cast
 
 from evergraph.delta import Delta
 from evergraph.errors import BlankNodeRefused, EndpointError, UncertainOutcome, UpdateFailed
+from evergraph.gate import presence
 from evergraph.gate.by_value import has_value, refuse_equal_values, stored_spellings
 from evergraph.gate.data_update import chunks, data_operation, is_nameless, sent_length
 from evergraph.gate.endpoint import Answer, Endpoint, NotTaken
@@ -19,6 +20,7 @@ from evergraph.gate.operations import DatasetGraphs, Modify, Original, QuadTempl
 from evergraph.gate.own import OWN, OWN_VARIABLE
 from evergraph.gate.patterns import fixed_graphs, only_in_graphs
 from evergraph.gate.presence import PresenceCheck, compares_by_text
+from evergraph.gate.templates import made_alone
 from evergraph.gate.tokens import tokenize
 from evergraph.terms import (
     DEFAULT_GRAPH,
@@ -30,6 +32,7 @@ from evergraph.terms import (
     Quad,
     Term,
     Triple,
+    Variable,
     skolemise_quad,
     term_text,
 )
@@ -110,11 +113,35 @@ class RemoteDataset:
             return candidates if operation.deletes_matches else set()
         return {quad for quad in candidates if compares_by_text(quad)} if operation.matches_plainly else set()
 
-    def present(self, quads: Collection[Quad]) -> set[Quad]:
-        """Tell which of the quads are there."""
+    def present(self, quads: Collection[Quad], operation: Modify | None = None) -> set[Quad]:
+        """Tell which of the quads are there.
+
+        Many that a template has made of what a WHERE clause matched need not be named: the same clause, and the values
+        that its subjects have, tell it too.
+        """
         self._refuse_blank_nodes(quads)
-        placed = {self._placed(quad): quad for quad in quads}
-        return {placed[quad] for quad in self._check.present(placed)}
+        rest, found = set(quads), set[Quad]()
+        if operation and len(quads) >= presence.LARGE:
+            for template in made_alone(operation):
+                kind = template.predicate, template.graph
+                group = [quad for quad in rest if (quad.predicate, quad.graph_name) == kind and compares_by_text(quad)]
+                if len(group) < presence.LARGE:
+                    continue
+                if (values := self._values(operation.where, template, len(group))) is not None:
+                    found.update(quad for quad in group if (quad.subject, quad.object) in values)
+                    rest.difference_update(group)
+        placed = {self._placed(quad): quad for quad in rest}
+        return found | {placed[quad] for quad in self._check.present(placed)}
+
+    def _values(self, where: Where, template: QuadTemplate, count: int) -> set[Row] | None:
+        """Return the subjects that a WHERE clause gives to a template, with the values they have; None if too many."""
+        assert isinstance(template.subject, Variable)
+        subject, limit = template.subject, 2 * count + 1_000
+        pattern = f"{{ {where.pattern} GRAPH {template.graph} {{ {subject} {template.predicate} ?{OWN_VARIABLE} }} }}"
+        clauses = self._dataset_clauses(Where(where.prologue, pattern))
+        query = f"SELECT DISTINCT {subject} ?{OWN_VARIABLE} {clauses} WHERE {pattern} LIMIT {limit}"
+        rows = self._endpoint.select(where.prologue + query)
+        return set(rows) if len(rows) < limit else None
 
     def graph(self, name: GraphName) -> set[Quad]:
         """Read all quads of one graph."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyoxigraph import RdfFormat, parse
 
-from evergraph.gate.operations import QuadTemplate, Row, Slot, Template, TripleTemplate
+from evergraph.gate.operations import Modify, QuadTemplate, Rest, Row, Slot, Template, TripleTemplate
 from evergraph.gate.own import OWN
 from evergraph.gate.tokens import Kind, Token
 from evergraph.terms import (
@@ -156,6 +156,27 @@ def compares_no_objects(pattern: Template) -> bool:
         isinstance(quad.object, NamedNode) or (isinstance(quad.object, Variable) and counts[quad.object.value] == 1)
         for quad in pattern
     )
+
+
+def made_alone(operation: Modify) -> Iterator[QuadTemplate]:
+    """List the templates of an operation that alone make the quads of their graph and predicate, with any subject.
+
+    Only of operations with a WHERE clause that means the same wherever it stands.
+    """
+    quads = operation.delete + operation.insert
+    if operation.original is None or operation.original.rest is Rest.OTHER:
+        return
+    for quad in quads:
+        rivals = [
+            other
+            for other in quads
+            if other is not quad
+            and (isinstance(other.predicate, Variable) or other.predicate == quad.predicate)
+            and (isinstance(other.graph, Variable) or other.graph == quad.graph)
+        ]
+        fixed = isinstance(quad.predicate, NamedNode) and isinstance(quad.graph, NamedNode)
+        if fixed and isinstance(quad.subject, Variable) and not rivals:
+            yield quad
 
 
 def fill(template: Template, variables: Sequence[str], rows: Iterable[Row]) -> set[Quad]:

@@ -25,8 +25,8 @@ class Dataset(Protocol):
     def surely_there(self, operation: Modify, candidates: set[Quad]) -> set[Quad]:
         """Tell which of the quads to delete, in stored form, need no check, because the WHERE clause matched them."""
 
-    def present(self, quads: Collection[Quad]) -> set[Quad]:
-        """Tell which of the quads are there."""
+    def present(self, quads: Collection[Quad], operation: Modify | None = None) -> set[Quad]:
+        """Tell which of the quads are there; the operation, if given, is what they were made by."""
 
     def graph(self, name: GraphName) -> set[Quad]:
         """Read all quads of one graph."""
@@ -122,10 +122,10 @@ class Transaction:
         """Tell which of the quads to delete need no check, because the WHERE clause matched them."""
         return self._dataset.surely_there(operation, candidates)
 
-    def present(self, quads: Collection[Quad]) -> set[Quad]:
+    def present(self, quads: Collection[Quad], operation: Modify | None = None) -> set[Quad]:
         """Tell which of the quads are there in the staged state."""
         if not self._unwritten:
-            return self._dataset.present(quads)
+            return self._dataset.present(quads, operation)
         inserted, deleted = self._unwritten.inserted, self._unwritten.deleted
         unknown = [quad for quad in quads if quad not in inserted and quad not in deleted]
         return self._dataset.present(unknown) | inserted.intersection(quads)
