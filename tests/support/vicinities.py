@@ -10,14 +10,14 @@ from evergraph.engines.spark.following import SmallChange
 from evergraph.engines.spark.found import Found
 from evergraph.engines.spark.rounds import run
 from evergraph.engines.spark.rows import row_of
-from evergraph.engines.spark.vicinity import Followed, Lookup, Quad, matches
+from evergraph.engines.spark.vicinity import Followed, Lookup, Quad, matcher
 from evergraph.engines.spark.views import SparkView
 from evergraph.sparql.parser import parse_query
 
 
 def answers(lookup: Lookup, quad: Quad) -> bool:
     """Tell whether a quad answers a lookup."""
-    return matches(lookup.pattern, quad) and (lookup.place is None or quad[lookup.place] in lookup.values)
+    return matcher(lookup.pattern)(quad) and (lookup.place is None or quad[lookup.place] in lookup.values)
 
 
 def check_vicinity(seed: int, steps: int = 10) -> int | None:

@@ -17,7 +17,7 @@ from evergraph.engines.spark.islands import batch_of, local_changes
 from evergraph.engines.spark.relations import Statistics, any_of, any_pattern, predicate_of
 from evergraph.engines.spark.rounds import Ask, every, run
 from evergraph.engines.spark.rows import QUAD, WEIGHT, graph_of, quad_of, table_of, term_of
-from evergraph.engines.spark.vicinity import Followed, Lookup, Quad, TooMuch, matches
+from evergraph.engines.spark.vicinity import Followed, Lookup, Quad, TooMuch, matcher
 from evergraph.engines.spark.views import SparkView
 from evergraph.plan.nodes import QuadPattern
 from evergraph.plan.reach import ANYTHING
@@ -59,7 +59,7 @@ def follow(requested: pa.Table, quads: DataFrame, views: Sequence[SparkView], st
     """
     wanted = last_requests(requested)
     found = Found(wanted, lambda lookups: _scan(quads, lookups), lambda one: _expected(one, statistics), MOST)
-    touched = [view for view in views if any(matches(p, quad) for p in view.patterns for quad in wanted)]
+    touched = [view for view in views if any(any(map(matcher(pattern), wanted)) for pattern in view.patterns)]
     effects = [
         followed.view(view.plan) if view.island is None else followed.all_of(view.patterns)
         for view, followed in ((view, Followed(wanted, found.admit)) for view in touched)

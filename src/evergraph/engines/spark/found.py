@@ -3,9 +3,8 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from evergraph.engines.spark.relations import pattern_shape
-from evergraph.engines.spark.vicinity import Lookup, Quad, TooMuch, matches
-from evergraph.terms import Variable
+from evergraph.engines.spark.relations import pattern_shape, predicate_of
+from evergraph.engines.spark.vicinity import Lookup, Quad, TooMuch, matcher
 
 Fetch = Callable[[list[Lookup]], Iterable[Quad]]
 """Returns at least the quads that answer some lookups."""
@@ -24,7 +23,9 @@ class Found:
         self._expected = expected
         self._most = most
         self._asked: dict[tuple[object, int | None], set[str]] = defaultdict(set)
-        self._places: tuple[dict[str, set[Quad]], ...] = tuple(defaultdict(set) for _ in range(4))
+        self._places: tuple[dict[tuple[str, str | None], list[Quad]], ...] = tuple(defaultdict(list) for _ in range(4))
+        """Quads by a term in a place, and by that and their predicate."""
+        self._answers: dict[tuple[object, int | None, frozenset[str]], list[Quad]] = {}
         self._all: set[Quad] = set()
         self.quads: set[Quad] = set()
         """Quads that are there, before the change."""
@@ -58,17 +59,25 @@ class Found:
         return Lookup(lookup.pattern, lookup.place, values) if values else None
 
     def _matching(self, lookup: Lookup) -> list[Quad]:
+        """Return the quads that answer a lookup; once it has been fetched, its answer stays what it is."""
+        key = pattern_shape(lookup.pattern), lookup.place, lookup.values
+        if key not in self._answers:
+            test = matcher(lookup.pattern)
+            self._answers[key] = [quad for quad in self._candidates(lookup) if test(quad)]
+        return self._answers[key]
+
+    def _candidates(self, lookup: Lookup) -> Iterable[Quad]:
+        predicate = predicate_of(lookup.pattern)
         if lookup.place is None:
-            terms = lookup.pattern.positions()
-            constant = None if isinstance(terms[1], Variable) else str(terms[1])
-            candidates: Iterable[Quad] = self._all if constant is None else self._places[1].get(constant, ())
-        else:
-            place = self._places[lookup.place]
-            candidates = [quad for value in lookup.values for quad in place.get(value, ())]
-        return [quad for quad in candidates if matches(lookup.pattern, quad)]
+            return self._all if predicate is None else self._places[1].get((predicate, None), ())
+        place = self._places[lookup.place]
+        return (quad for value in lookup.values for quad in place.get((value, predicate), ()))
 
     def _index(self, quad: Quad) -> None:
-        if quad not in self._all:
-            self._all.add(quad)
-            for place, value in zip(self._places, quad, strict=True):
-                place[value].add(quad)
+        if quad in self._all:
+            return
+        self._all.add(quad)
+        predicate = quad[1]
+        for place, value in zip(self._places, quad, strict=True):
+            place[value, None].append(quad)
+            place[value, predicate].append(quad)

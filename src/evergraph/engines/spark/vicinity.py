@@ -218,7 +218,7 @@ class Followed:
         return _values(pattern, fitting) if fitting else None
 
     def _seed(self, pattern: QuadPattern) -> Known | None:
-        matched = [quad for quad in self._changes if matches(pattern, quad)]
+        matched = list(filter(matcher(pattern), self._changes))
         return _values(pattern, matched) if matched else None
 
 
@@ -241,24 +241,38 @@ def _values(pattern: QuadPattern, quads: list[Quad]) -> Known:
     }
 
 
-def matches(pattern: QuadPattern, quad: Quad) -> bool:
-    """Tell whether a quad matches a pattern."""
-    bound: dict[Variable, str] = {}
-    for term, value in zip(pattern.positions(), quad, strict=True):
+def matcher(pattern: QuadPattern) -> Callable[[Quad], bool]:
+    """Return a function that tells whether a quad matches a pattern."""
+    first: dict[Variable, int] = {}
+    constants: list[tuple[int, str]] = []
+    repeated: list[tuple[int, int]] = []
+    for place, term in enumerate(pattern.positions()):
         if isinstance(term, Variable):
-            if bound.setdefault(term, value) != value:
-                return False
-        elif not isinstance(term, DefaultGraph | Merge) and term_text(term) != value:
-            return False
+            if term in first:
+                repeated.append((first[term], place))
+            first.setdefault(term, place)
+        elif not isinstance(term, DefaultGraph | Merge):
+            constants.append((place, term_text(term)))
+    graphs: frozenset[str] | None = None
+    is_named = False
     match pattern.context:
         case DefaultGraph():
-            return not quad[3]
+            graphs = frozenset(("",))
         case EachGraph(among=None):
-            return bool(quad[3])
+            is_named = True
         case EachGraph(among=names) | Merge(graphs=names):
-            return quad[3] in {term_text(name) for name in names or ()}
-        case _:
-            return True
+            graphs = frozenset(map(term_text, names or ()))
+
+    def test(quad: Quad) -> bool:
+        for place, text in constants:
+            if quad[place] != text:
+                return False
+        for one, other in repeated:
+            if quad[one] != quad[other]:
+                return False
+        return (graphs is None or quad[3] in graphs) and (not is_named or bool(quad[3]))
+
+    return test
 
 
 def _only(known: Known, variables: Iterable[Variable]) -> Known:
