@@ -155,15 +155,17 @@ class LocalEngine:
                 return []
             view = leaf.top
             if type(view) is View:
-                # The commonest effect by far, spelled out: one row comes or goes, and there is room for it.
-                if leaf.is_whole and len(pending) == 1 and len(view._result) < view._room and self._young < MANY:
-                    self._young += 1
+                # The commonest effects by far, spelled out: one row goes, or one comes and there is room for it.
+                if leaf.is_whole and len(pending) == 1:
                     row, weight = pending.popitem()
-                    if weight > 0:
-                        view._result[row] = 1
-                    else:
+                    if weight < 0:
                         del view._result[row]
-                    return [ViewChange((view, {row: weight}))]
+                        return [ViewChange((view, {row: weight}))]
+                    if len(view._result) < view._room and self._young < MANY:
+                        self._young += 1
+                        view._result[row] = 1
+                        return [ViewChange((view, {row: weight}))]
+                    pending[row] = weight
                 return self._one(view)
             touched[leaf] = None
         return self._refresh()

@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 from evergraph.engines.spark import closures
 from evergraph.engines.spark.expressions import Expressions
-from evergraph.engines.spark.frames import SMALL, WEIGHT, Frame, same_rows, sum_of
+from evergraph.engines.spark.frames import WEIGHT, Frame, for_join, same_rows, sum_of
 from evergraph.engines.spark.groups import group
 from evergraph.engines.spark.joins import join, match
 from evergraph.engines.spark.relations import Relations, Version
@@ -312,9 +312,7 @@ def _of_groups(rows: Frame, touched: Frame) -> Frame:
     number = [rows.variables.index(key) for key in touched.variables]
     other = touched.data.select(*[sf.col(f"c{n}").alias(f"k{n}") for n in range(len(number))]).distinct()
     condition = [sf.col(f"c{place}").eqNullSafe(sf.col(f"k{n}")) for n, place in enumerate(number)]
-    if touched.rows <= SMALL:
-        other = sf.broadcast(other)
-    return replace(rows, data=rows.data.join(other, condition, "left_semi"))
+    return replace(rows, data=rows.data.join(for_join(other, touched.rows), condition, "left_semi"))
 
 
 def _for(plan: Plan, keys: Frame | None) -> Frame | None:

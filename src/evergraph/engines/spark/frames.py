@@ -15,8 +15,10 @@ from evergraph.plan.nodes import Variables
 from evergraph.terms import Variable
 
 WEIGHT = "weight"
-SMALL = 200_000
+SMALL = 100_000
 """How many rows are sent to every task rather than shuffled."""
+MEDIUM = 500_000
+"""How many rows the tasks look up in tables, rather than sort them."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +84,17 @@ class Frame:
         data = picked.data.drop(WEIGHT).dropna().distinct() if variables else picked.data.drop(WEIGHT)
         return Frame(variables, data.withColumn(WEIGHT, sf.lit(1).cast("long")), self.rows)
 
-    def sent(self) -> DataFrame:
-        """The data, with a hint to send them to every task if they are few."""
-        return sf.broadcast(self.data) if self.rows <= SMALL else self.data
-
     def numbered(self, prefix: str) -> DataFrame:
         """The data under other names, for the other side of a join."""
         names = [sf.col(name).alias(f"{prefix}{name}") for name in (*self.columns(), WEIGHT)]
         return self.data.select(*names)
+
+
+def for_join(data: DataFrame, rows: float) -> DataFrame:
+    """Say how the smaller side of a join is to be looked up; Spark does not know how many rows a checkpoint has."""
+    if rows <= SMALL:
+        return sf.broadcast(data)
+    return data.hint("shuffle_hash") if rows <= MEDIUM else data
 
 
 def sum_of(frames: Sequence[Frame]) -> Frame:
@@ -109,8 +114,6 @@ def same_rows(frame: Frame, others: Frame, *, among: bool) -> Frame:
     if not frame.variables:
         flag = others.data.limit(1).select(sf.lit(1).alias("k"))
         return replace(frame, data=frame.data.join(sf.broadcast(flag), None, "left_semi" if among else "left_anti"))
-    other = others.only(frame.variables).numbered("k")
-    if others.rows <= SMALL:
-        other = sf.broadcast(other)
+    other = for_join(others.only(frame.variables).numbered("k"), others.rows)
     condition = [same(sf.col(name), sf.col(f"k{name}")) for name in frame.columns()]
     return replace(frame, data=frame.data.join(other, condition, "left_semi" if among else "left_anti"))

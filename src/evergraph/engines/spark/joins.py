@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from evergraph.engines.spark.expressions import Expressions
-from evergraph.engines.spark.frames import SMALL, WEIGHT, Frame, same_rows, sum_of
+from evergraph.engines.spark.frames import WEIGHT, Frame, for_join, same_rows, sum_of
 from evergraph.plan import nodes
 from evergraph.sparql.algebra import TRUE
 from evergraph.sparql.values import FALSE as FALSE_TERM
@@ -106,17 +106,15 @@ def _right(right: Frame, variable: Variable) -> Column:
 
 def _pairs(left: Frame, right: Frame, condition: Column) -> DataFrame:
     one, other = left.data, right.numbered("r")
-    if right.rows <= left.rows and right.rows <= SMALL:
-        other = sf.broadcast(other)
-    elif left.rows <= SMALL:
-        one = sf.broadcast(one)
+    if right.rows <= left.rows:
+        other = for_join(other, right.rows)
+    else:
+        one = for_join(one, left.rows)
     return one.join(other, condition, "inner")
 
 
 def _exists(left: Frame, right: Frame, condition: Column, how: str) -> Frame:
-    other = right.numbered("r")
-    if right.rows <= SMALL:
-        other = sf.broadcast(other)
+    other = for_join(right.numbered("r"), right.rows)
     return Frame(left.variables, left.data.join(other, condition, how), left.rows)
 
 

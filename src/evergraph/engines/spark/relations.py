@@ -9,7 +9,7 @@ from typing import Protocol
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from evergraph.engines.spark.frames import SMALL, WEIGHT, Frame
+from evergraph.engines.spark.frames import WEIGHT, Frame, for_join
 from evergraph.engines.spark.rows import QUAD
 from evergraph.plan.nodes import EachGraph, Merge, QuadPattern
 from evergraph.terms import DefaultGraph, Variable, term_text
@@ -118,9 +118,7 @@ class Relations:
         changes = self._matching(self._changes, pattern)
         deleted = changes.where(sf.col(WEIGHT) < 0).select(*QUAD)
         inserted = changes.where(sf.col(WEIGHT) > 0).select(*QUAD)
-        if self.size <= SMALL:
-            deleted = sf.broadcast(deleted)
-        return old.join(deleted, list(QUAD), "left_anti").unionAll(inserted)
+        return old.join(for_join(deleted, self.size), list(QUAD), "left_anti").unionAll(inserted)
 
     def _changes_of_merge(self, changes: DataFrame, pattern: QuadPattern) -> DataFrame:
         """A merged triple comes with the first graph that holds it, and goes with the last."""

@@ -42,6 +42,9 @@ _SETTINGS: Mapping[str, str] = MappingProxyType(
         # Spark writes every plan down, also the plans behind cached frames, for a page that nobody looks at.
         "spark.sql.maxPlanStringLength": "1000",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Every operator of a task takes a page at least, and so does every table that is broadcast. Spark would make
+        # pages of 64 MB, with which a plan of many parts runs out of memory over a few rows.
+        "spark.buffer.pageSize": "1m",
         # Without native libraries, Hadoop's other manager starts a process for each file of a checkpoint.
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
