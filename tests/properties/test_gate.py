@@ -122,6 +122,11 @@ def test_what_is_reported_is_what_was_made(function: str, place: str, tmp_path: 
             INSERT {{ ?n :value ?v }} WHERE {{ VALUES ?n {{ :a :b :c }} BIND({function}() AS ?v) }};
             INSERT {{ ?n :copy ?v . _:fresh :of ?v }} WHERE {{ ?n :value ?v }}""")
         assert change.delta == difference([], db.quads())
+        alone = (
+            f"PREFIX : <urn:> INSERT {{ ?n :value ?v }} WHERE {{ VALUES ?n {{ :a :b :c }} BIND({function}() AS ?v) }}"
+        )
+        before = frozenset(db.quads())
+        assert db.update(alone).delta == difference(before, db.quads())
     values = {quad.object for quad in change.inserted if quad.predicate.value.endswith("value")}
     copies = {quad.object for quad in change.inserted if quad.predicate.value.endswith("copy")}
     assert values == copies
