@@ -149,7 +149,7 @@ class LocalEngine:
         if not touched:
             return []
         if len(touched) == 1 and not self._dirty:
-            leaf, _ = touched.popitem()
+            leaf = touched.pop()
             pending = leaf.pending
             if not pending:
                 return []
@@ -167,7 +167,7 @@ class LocalEngine:
                         return [ViewChange((view, {row: weight}))]
                     pending[row] = weight
                 return self._one(view)
-            touched[leaf] = None
+            touched.append(leaf)
         return self._refresh()
 
     def _apply_batch(self, delta: Delta) -> list[ViewChange]:
@@ -198,7 +198,7 @@ class LocalEngine:
     def _refresh(self, batch: Batch | None = None) -> list[ViewChange]:
         """Bring up to date what the change concerns."""
         touched, dirty = self._touched, self._dirty
-        for leaf in touched:
+        for leaf in dict.fromkeys(touched):
             if leaf.pending:
                 if leaf.top is None:
                     leaf.touch()

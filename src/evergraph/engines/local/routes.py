@@ -26,20 +26,20 @@ class Route:
 
 
 def lean_route(
-    relation: Relation, constants: tuple[int, int], dictionary: Dictionary, touched: dict[Leaf, None]
+    relation: Relation, constants: tuple[int, int], dictionary: Dictionary, touched: list[Leaf]
 ) -> Take:
     """Return the function for quads that all go to one relation with two columns."""
     indexes = relation.indexes
     make = _maker(tuple(column for column in "so" if column in indexes), frozenset(relation.kinds))
     taken = tuple(indexes.get(column) for column in "so")
-    take: Take = make(dictionary.ids.get, dictionary.encode, *taken, *constants, relation.entries, touched)
+    take: Take = make(dictionary.ids.get, dictionary.encode, *taken, *constants, relation.entries, touched.append)
     return take
 
 
 @lru_cache(maxsize=64)
 def _maker(columns: tuple[str, ...], kinds: frozenset[Kind]) -> Callable[..., Any]:
     lines = [
-        "def make(known, encode, by_s, by_o, predicate, graph, selected, touched):",
+        "def make(known, encode, by_s, by_o, predicate, graph, selected, touch):",
         *((f" everything = selected[{EVERYTHING!r}]",) if (False, False) in kinds else ()),
         " get = selected.get",
         " def take(quad, weight):",
@@ -52,11 +52,11 @@ def _maker(columns: tuple[str, ...], kinds: frozenset[Kind]) -> Callable[..., An
         *(line for column in columns for line in _growth(column, "so".replace(column, ""))),
         "   for run, leaf in entries:",
         "    run(s, predicate, o, graph, 1)",
-        "    touched[leaf] = None",
+        "    touch(leaf)",
         "   return",
         "  for run, leaf in entries:",
         "   run(s, predicate, o, graph, -1)",
-        "   touched[leaf] = None",
+        "   touch(leaf)",
         *(line for column in columns for line in _shrinkage(column, "so".replace(column, ""))),
         " return take",
         "",

@@ -52,7 +52,7 @@ class Store:
         self.source = source
         self.lookup = lookup
         self.has_seen_data = source is not None or lookup is not None
-        self.touched: dict[Leaf, None] = {}
+        self.touched: list[Leaf] = []
         self._owned: set[Relation] = set()
         self._by_predicate: Counter[int] = Counter()
         self._missing: list[tuple[Relation, Cover]] = []
@@ -91,7 +91,7 @@ class Store:
         for relation in concerned:
             for run, leaf in relation.selected(subject, object_):
                 run(subject, predicate, object_, graph, weight)
-                touched[leaf] = None
+                touched.append(leaf)
         if weight < 0:
             for relation in relations:
                 relation.remove(ids)
