@@ -25,9 +25,7 @@ class Route:
     take: Take
 
 
-def lean_route(
-    relation: Relation, constants: tuple[int, int], dictionary: Dictionary, touched: list[Leaf]
-) -> Take:
+def lean_route(relation: Relation, constants: tuple[int, int], dictionary: Dictionary, touched: list[Leaf]) -> Take:
     """Return the function for quads that all go to one relation with two columns."""
     indexes = relation.indexes
     make = _maker(tuple(column for column in "so" if column in indexes), frozenset(relation.kinds))
