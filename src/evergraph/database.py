@@ -372,7 +372,7 @@ class Database:
             return
         with self._maintaining:
             for step in self._engine.apply(change.delta):
-                self._watching[step.view].take(change.sequence, step)
+                self._watching[step[0]].take(change.sequence, step)
 
     def _commit(self, transaction: Transaction, *changes: Change) -> None:
         """Log changes, and write them after that if writes are atomic: the log can complete them after a crash."""

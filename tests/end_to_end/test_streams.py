@@ -168,11 +168,11 @@ def follow(queries: dict[str, str], stream: Iterator[Request], compare_at: range
         state.update(request.added)
         followed.changes += 1
         followed.steps += len(effects)
-        for effect in effects:
-            added, removed = effect.added, effect.removed
-            assert added or removed, f"{names[effect.view]}: a step without an effect"
-            assert not any(row in added for row in removed), f"{names[effect.view]}: added and removed overlap"
-            sums[names[effect.view]].update(added - removed)
+        for view, rows in effects:
+            added, removed = view.added(rows), view.removed(rows)
+            assert added or removed, f"{names[view]}: a step without an effect"
+            assert not any(row in added for row in removed), f"{names[view]}: added and removed overlap"
+            sums[names[view]].update(added - removed)
         if followed.changes in compare_at:
             compare()
     compare()

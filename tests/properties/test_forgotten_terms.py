@@ -109,11 +109,11 @@ def test_a_long_churn_needs_no_more_ids(seed: int, monkeypatch: pytest.MonkeyPat
         gone = frozenset(present.popleft() for _ in range(len(present) - 99))
         present.append(quad)
         changes = engine.apply(Delta(frozenset([quad]), gone))
-        for change in changes:
-            unread.append((change, change.added, change.removed))
+        for view, rows in changes:
+            unread.append(((view, rows), view.added(rows), view.removed(rows)))
         while len(unread) > 200:
-            change, added, removed = unread.popleft()
-            assert (change.added, change.removed) == (added, removed)
+            (view, rows), added, removed = unread.popleft()
+            assert (view.added(rows), view.removed(rows)) == (added, removed)
         if number % 1_000 == 999:
             assert len(ids.ids) < 3_000
             for view, query in zip(views, queries, strict=True):

@@ -72,7 +72,7 @@ def check_history(seed: int) -> None:
         changes = engine.apply(delta)
         expected = answer(query, documents, f, view.environment)
         assert view.result() == expected, where
-        change = changes[0].added - changes[0].removed if changes else Bag[Row]()
+        change = view.changed(changes[0][1]) if changes else Bag[Row]()
         assert change == expected - total, where
         total = expected
 

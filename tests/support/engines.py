@@ -77,7 +77,7 @@ class BothEngines:
         for request in requests:
             after = (after - request.removed) | request.added
         expected = Delta(after - self._present, self._present - after)
-        changes = {self._views[change.view]: change.added - change.removed for change in self.local.apply(expected)}
+        changes = {self._views[view]: view.changed(rows) for view, rows in self.local.apply(expected)}
         with self.spark.batch():
             delta = self.spark.exact(requested_frame(self._spark, numbered))
             assert quads_of(delta) == expected.bag(), f"batch {batch}: the exact change"

@@ -67,9 +67,12 @@ class Follower:
         if change is None:
             assert not len(difference), f"{self.where}\nnothing was reported"
         else:
-            assert len(change.added) or len(change.removed), f"{self.where}\nno change was reported as one"
-            assert change.added == difference.positive(), self.where
-            assert change.removed == difference.negative(), self.where
+            view, rows = change
+            added, removed = view.added(rows), view.removed(rows)
+            assert len(added) or len(removed), f"{self.where}\nno change was reported as one"
+            assert added == difference.positive(), self.where
+            assert removed == difference.negative(), self.where
+            assert view.changed(rows) == difference, self.where
         self.total = expected
 
 
@@ -173,7 +176,7 @@ def check_many(seed: int, views: int = 5, steps: int = 14, optimizer: Optimizer 
             )
             changes = engine.apply_request(request)
         present = (present - delta.deleted) | delta.inserted
-        reported = {change.view: change for change in changes}
+        reported = {change[0]: change for change in changes}
         assert len(reported) == len(changes)
         for view, follower in followers.items():
             follower.where = f"seed {seed}, step {number}\n{follower.where.splitlines()[-1]}"

@@ -95,7 +95,7 @@ def check_shared(seed: int, steps: int = 16, most: int = 8) -> int:
             engine.forget_terms()
         changes = engine.apply(delta)
         present = (present - delta.deleted) | delta.inserted
-        reported = {change.view: change for change in changes}
+        reported = {change[0]: change for change in changes}
         assert len(reported) == len(changes)
         for view, follower in followers.items():
             follower.check(present, reported.pop(view, None))

@@ -30,10 +30,10 @@ def test_a_change_is_reported_to_the_views_that_it_changes() -> None:
     engine = LocalEngine()
     one = engine.register(PREFIX + "SELECT ?s { ?s :p ?o }")
     two = engine.register(PREFIX + "SELECT ?s { ?s :q ?o }")
-    [change] = engine.apply(Delta(inserted=quads(":a :p :b, :c .")))
-    assert change.view is one
-    assert [weight for _, weight in change.added.items()] == [2]
-    assert not len(change.removed)
+    [(view, rows)] = engine.apply(Delta(inserted=quads(":a :p :b, :c .")))
+    assert view is one
+    assert [weight for _, weight in view.added(rows).items()] == [2]
+    assert not len(view.removed(rows))
     assert len(two.result()) == 0
 
 
@@ -156,9 +156,9 @@ def test_ask_turns() -> None:
     engine = LocalEngine()
     view = engine.register(PREFIX + "ASK { ?s :p ?o }")
     assert view.result() == Bag([(Literal(False),)])
-    [change] = engine.apply(Delta(inserted=quads(":a :p :b .")))
-    assert change.added == Bag([(Literal(True),)])
-    assert change.removed == Bag([(Literal(False),)])
+    [(_, rows)] = engine.apply(Delta(inserted=quads(":a :p :b .")))
+    assert view.added(rows) == Bag([(Literal(True),)])
+    assert view.removed(rows) == Bag([(Literal(False),)])
     assert insert(engine, ":a :p :c .") == 0
 
 

@@ -39,7 +39,7 @@ def test_the_first_query_is_on_its_own_and_the_others_share() -> None:
     assert isinstance(two, SharedView)
     assert isinstance(three, SharedView)
     assert two.circuit is three.circuit
-    changed = {change.view for change in engine.apply(Delta(quads(PEOPLE)))}
+    changed = {view for view, _ in engine.apply(Delta(quads(PEOPLE)))}
     assert changed == {one, two}
     assert [len(view.result()) for view in (one, two, three)] == [1, 1, 0]
 
@@ -48,7 +48,7 @@ def test_identical_queries_have_the_same_rows() -> None:
     engine = LocalEngine()
     views = cities(engine, "c1", "c2", "c2", "c2")
     changes = engine.apply(Delta(quads(PEOPLE)))
-    assert {change.view for change in changes} == set(views)
+    assert {view for view, _ in changes} == set(views)
     assert views[1].result() == views[3].result()
     engine.remove(views[1])
     assert len(engine.apply(Delta(deleted=quads(":y :age 2 .")))) == 2
@@ -193,7 +193,7 @@ def test_asks_share() -> None:
     true, false = (Bag([(Literal(value),)]) for value in (True, False))
     assert two.result() == three.result() == false
     changes = engine.apply(Delta(quads(PEOPLE)))
-    assert {change.view: (change.added, change.removed) for change in changes} == {
+    assert {view: (view.added(rows), view.removed(rows)) for view, rows in changes} == {
         one: (true, false),
         two: (true, false),
     }

@@ -67,9 +67,9 @@ def test_continuous(entry: Entry) -> None:
     view = engine.register(query)
     total = view.result()
     for delta in history(quads_for(query, entry.action), seed=len(entry.name)):
-        for change in engine.apply(delta):
-            assert not set(change.added) & set(change.removed)
-            total = total + change.added - change.removed
+        for changed, rows in engine.apply(delta):
+            assert not set(changed.added(rows)) & set(changed.removed(rows))
+            total = total + changed.added(rows) - changed.removed(rows)
     assert view.result() == total
     assert_expected(entry, view, total)
 

@@ -14,8 +14,8 @@ def missed_steps(moment: Moment, changes: list[Change]) -> list[tuple[int, Bag[R
     """Return what changes, the last of which led to this moment, did to a query, first to last."""
     steps = []
     for change in reversed(changes):
-        for effect in moment.engine.apply(change.delta.inverse()):
-            steps.append((change.sequence, effect.removed - effect.added))  # noqa: PERF401 - one at most
+        for view, rows in moment.engine.apply(change.delta.inverse()):  # one at most
+            steps.append((change.sequence, -view.changed(rows)))
         if moment.view.failed is not None:
             raise moment.view.failed
     steps.reverse()

@@ -86,11 +86,11 @@ class LocalMaintainer:
     def apply(self, delta: Delta) -> Effect:
         """Take in a change; raises what a view fails with."""
         effect = Effect()
-        for change in self._engine.apply(delta):
-            if change.view is self.view:
-                effect.result = change.added - change.removed
-            if change.view is self._solutions:
-                effect.solutions = list(change.added)
+        for view, rows in self._engine.apply(delta):
+            if view is self.view:
+                effect.result = view.changed(rows)
+            if view is self._solutions:
+                effect.solutions = list(view.added(rows))
         for view in (self.view, self._solutions):
             if view.failed is not None:
                 raise view.failed

@@ -142,7 +142,8 @@ class StandingQuery:
 
     def take(self, sequence: int, change: ViewChange) -> None:
         """Take what a change of the data did to the result."""
-        self.push(Step(sequence, change.added, change.removed))
+        view, rows = change
+        self.push(Step(sequence, view.added(rows), view.removed(rows)))
 
     def push(self, step: Step) -> None:
         """Take a step from the engine."""

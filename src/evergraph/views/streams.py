@@ -93,7 +93,7 @@ class EngineFollower:
         changes = self._engine.apply_request(request)
         if self._view.failed:
             raise self._view.failed
-        return changes[0].added - changes[0].removed if changes else Bag()
+        return self._view.changed(changes[0][1]) if changes else Bag()
 
     def entries(self) -> int:
         """Count the entries of state, quads included."""

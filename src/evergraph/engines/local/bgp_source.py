@@ -132,6 +132,7 @@ class _Writer:
         )
         unpack = [f"{_constant(slot)} = constants[{-slot - 1}]" for slot in constants]
         unpack += [f"{name} = indexes[{number}]" for number, name in enumerate(self.accesses.values())]
+        unpack += [f"{name}_get = {name}.get" for (_, columns), name in self.accesses.items() if columns]
         head = [f"def make(indexes, constants, {extra}):", *(f" {line}" for line in (*unpack, prelude))]
         source = "\n".join([*head, *self.lines, f" {result}", ""])
         space: dict[str, Any] = {"meet": meet}
@@ -228,7 +229,7 @@ class _Writer:
             return index
         keys = [self._name(pattern.slot(column)) for column in bound]
         key = keys[0] if len(keys) == 1 else f"({', '.join(keys)})"
-        return f"{index}.get({key}{default})"
+        return f"{index}_get({key}{default})"
 
     def _check(self, number: int) -> None:
         """Test whether a pattern that is bound throughout is there."""

@@ -98,7 +98,7 @@ class PlanCircuit:
         for leaf in self.leaves:
             leaf.load()
         if isinstance(self.root, BGPLeaf) and self.root.is_set:
-            self.is_set = self.root.is_whole = True
+            self.is_set = True
 
     def pull(self) -> ZSet:
         """Return the change since the last call."""

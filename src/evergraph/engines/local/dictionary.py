@@ -30,6 +30,9 @@ _AT_LEAST = 10_000
 _LOOK, _PACE = 1_024, 64
 """How many ids are looked at for how many that are given out."""
 
+SINGLES = 4_096
+"""How many tuples of one id there are to share; a power of two."""
+
 
 def _unheld(numbers: list[int], begin: int, end: int, references: int) -> list[int]:
     """List the numbers to which there are so many references during the look."""
@@ -53,11 +56,15 @@ _REFERENCES = _references()
 class Dictionary:
     """Gives out ids, from 1 on, those that have become free first."""
 
-    __slots__ = ("_free", "_next", "_numbers", "_room", "_rows", "ids", "terms")
+    __slots__ = ("_free", "_next", "_numbers", "_room", "_rows", "ids", "singles", "terms")
 
     def __init__(self) -> None:
         self.ids: dict[Hashable, int] = {}
         self.terms: list[Term | None] = [None]
+        self.singles: list[Row] = [(0,)] * SINGLES
+        """Tuples of one id, each at the place that the last bits of the id name, for indexes to share: most subjects
+        have one value for a predicate, and many have the same one, such as a class. This saves memory, and looks at it.
+        """
         self._numbers = [0]
         """Each id at its own place, so that it is found without its term; 0 where it is free."""
         self._rows: dict[int, Row] = {}
@@ -108,6 +115,7 @@ class Dictionary:
     def forget(self) -> int:
         """Give back all ids that nobody else holds; return how many there were."""
         total = 0
+        self._unshare()
         while found := self._give_back(0, len(self._numbers)):  # tags hold the ids of their rows
             total += found
         self._rest()
@@ -115,11 +123,17 @@ class Dictionary:
 
     def _look(self) -> None:
         begin = self._next
+        if not begin:
+            self._unshare()
         self._next = begin + _LOOK
         self._room = _PACE
         self._give_back(begin, self._next)
         if self._next >= len(self._numbers):
             self._rest()
+
+    def _unshare(self) -> None:
+        """Let go of the ids in tuples that may be nobody's any more."""
+        self.singles[:] = [(0,)] * SINGLES
 
     def _rest(self) -> None:
         self._next = 0

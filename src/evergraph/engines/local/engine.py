@@ -7,6 +7,7 @@ from evergraph.delta import Delta, Request
 from evergraph.engines.local.build import PlanCircuit, Workshop
 from evergraph.engines.local.dictionary import Dictionary, ZSet
 from evergraph.engines.local.forms import AskOperator, DescribeOperator, TemplateOperator, described_triples
+from evergraph.engines.local.leaves import BGPLeaf
 from evergraph.engines.local.operators import Budget, DistinctOperator
 from evergraph.engines.local.optimizer import Batch, Optimizer
 from evergraph.engines.local.pauses import MANY, loading, sweep
@@ -89,7 +90,7 @@ class LocalEngine:
         view.circuit = PlanCircuit(workshop, workshop.touch, view)
         try:
             _build(query, view.plan, lowering, view.circuit)
-            view.circuit.start()
+            _start(view.circuit)
             view.refresh()
         except BaseException:
             self._store.forget_missing()
@@ -133,7 +134,6 @@ class LocalEngine:
 
     def apply(self, delta: Delta) -> list[ViewChange]:
         """Take in an exact change; return what it does to the views whose results it changes."""
-        self._store.has_seen_data = True
         inserted, deleted = delta.inserted, delta.deleted
         if len(inserted) + len(deleted) >= self._smallest:
             with loading(len(delta)):
@@ -146,31 +146,29 @@ class LocalEngine:
             for quad in inserted:
                 change(quad, 1)
         touched = self._touched
-        if not touched:
-            return []
         if len(touched) == 1 and not self._dirty:
             leaf = touched.pop()
             pending = leaf.pending
-            if not pending:
-                return []
-            view = leaf.top
-            if type(view) is View:
-                # The commonest effects by far, spelled out: one row goes, or one comes and there is room for it.
-                if leaf.is_whole and len(pending) == 1:
-                    row, weight = pending.popitem()
-                    if weight < 0:
-                        del view._result[row]
-                        return [ViewChange((view, {row: weight}))]
-                    if len(view._result) < view._room and self._young < MANY:
-                        self._young += 1
-                        view._result[row] = 1
-                        return [ViewChange((view, {row: weight}))]
-                    pending[row] = weight
-                return self._one(view)
+            # The commonest effects by far, spelled out: one row goes, or one comes and there is room for it.
+            if leaf.is_whole and len(pending) == 1 and not (inserted and deleted):
+                view = leaf.top
+                if deleted:
+                    (row,) = pending
+                    del view._result[row]
+                    rows = pending.copy()
+                    pending.clear()
+                    return [(view, rows)]
+                if len(view._result) < view._room and self._young < MANY:
+                    self._young += 1
+                    view._result.update(pending)
+                    rows = pending.copy()
+                    pending.clear()
+                    return [(view, rows)]
             touched.append(leaf)
-        return self._refresh()
+        return self._refresh() if touched else []
 
     def _apply_batch(self, delta: Delta) -> list[ViewChange]:
+        self._store.has_seen_data = True
         batch = self._optimizer.begin(self._store)
         batch.feed(delta)
         for owner in batch.directs():
@@ -234,7 +232,7 @@ class LocalEngine:
         if self._young > MANY:
             self._young = 0
             sweep()
-        return [ViewChange((view, delta))]
+        return [(view, delta)]
 
     def _shared(self, template: Template, direct: bool = False) -> list[ViewChange]:
         try:
@@ -255,11 +253,18 @@ def _recompute(view: View) -> ZSet:
     circuit = PlanCircuit(view.circuit.workshop, view.circuit.touch, view)
     try:
         _build(view.query, view.plan, circuit.workshop.lowering, circuit)
-        circuit.start()
+        _start(circuit)
         return view.replace(circuit)
     except BaseException:
         circuit.close()
         raise
+
+
+def _start(circuit: PlanCircuit) -> None:
+    """Let the plan of one view take in what is there."""
+    circuit.start()
+    if circuit.is_set and isinstance(circuit.root, BGPLeaf):
+        circuit.root.is_whole = True
 
 
 def _build(query: Query, plan: Plan, lowering: Lowering, circuit: PlanCircuit) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from evergraph.engines.local.dictionary import Dictionary
+from evergraph.engines.local.dictionary import SINGLES, Dictionary
 from evergraph.engines.local.relations import EVERYTHING, FEW, Kind, Leaf, Relation
 from evergraph.terms import Quad
 
@@ -30,16 +30,18 @@ def lean_route(relation: Relation, constants: tuple[int, int], dictionary: Dicti
     indexes = relation.indexes
     make = _maker(tuple(column for column in "so" if column in indexes), frozenset(relation.kinds))
     taken = tuple(indexes.get(column) for column in "so")
-    take: Take = make(dictionary.ids.get, dictionary.encode, *taken, *constants, relation.entries, touched.append)
+    words = (dictionary.ids.get, dictionary.encode, dictionary.singles)
+    take: Take = make(*words, *taken, *constants, relation.entries, touched.append)
     return take
 
 
 @lru_cache(maxsize=64)
 def _maker(columns: tuple[str, ...], kinds: frozenset[Kind]) -> Callable[..., Any]:
     lines = [
-        "def make(known, encode, by_s, by_o, predicate, graph, selected, touch):",
+        "def make(known, encode, singles, by_s, by_o, predicate, graph, selected, touch):",
         *((f" everything = selected[{EVERYTHING!r}]",) if (False, False) in kinds else ()),
         " get = selected.get",
+        *(f" get_{column} = by_{column}.get" for column in columns),
         " def take(quad, weight):",
         "  s_term, o_term = quad.subject, quad.object",
         "  s, o = known(s_term), known(o_term)",
@@ -89,16 +91,28 @@ def _selection(kinds: frozenset[Kind]) -> list[str]:
 
 def _growth(column: str, other: str) -> list[str]:
     return [
-        f"   f = by_{column}.get({column})",
-        f"   if f is None: by_{column}[{column}] = ({other},)",
+        f"   f = get_{column}({column})",
+        "   if f is None:",
+        *_single(column),
         f"   elif type(f) is not tuple: f.add({other})",
         f"   elif {other} not in f: by_{column}[{column}] = (*f, {other}) if len(f) < {FEW} else {{*f, {other}}}",
     ]
 
 
+def _single(column: str) -> list[str]:
+    """Keep the only value of a key: those of subjects in a tuple that others have as well."""
+    if column == "o":
+        return ["    by_o[o] = (s,)"]
+    return [
+        f"    f = singles[o & {SINGLES - 1}]",
+        f"    if f[0] is not o: f = singles[o & {SINGLES - 1}] = (o,)",
+        "    by_s[s] = f",
+    ]
+
+
 def _shrinkage(column: str, other: str) -> list[str]:
     return [
-        f"  f = by_{column}.get({column})",
+        f"  f = get_{column}({column})",
         "  if f is None: pass",
         "  elif type(f) is not tuple:",
         f"   f.discard({other})",

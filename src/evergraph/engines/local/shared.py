@@ -311,7 +311,7 @@ class Template:
                     view.fail(state_limit(self._limit))
             elif rows:
                 for view in part.views:
-                    changes.append(ViewChange((view, rows)))  # noqa: PERF401 - most parts have one view
+                    changes.append((view, rows))  # noqa: PERF401 - most parts have one view
         return changes
 
     def _answer(self, part: Part, solutions: int) -> ZSet:

@@ -65,10 +65,12 @@ class Store:
         """Take in an insertion (+1) or a deletion (-1) that is known to be exact."""
         routes = self._routes.get(quad.predicate, self._other_routes)
         if routes is None:
+            self.has_seen_data = True
             return
         graph = quad.graph_name
         route = routes.get(graph)
         if route is None:
+            self.has_seen_data = True
             if len(routes) >= _ROUTES:
                 routes.clear()
             route = routes[graph] = self._route(quad.predicate, graph)

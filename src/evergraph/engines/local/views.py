@@ -1,6 +1,7 @@
 """Views: standing queries as the engine hands them out, and what changes do to them."""
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from evergraph.delta import Bag
 from evergraph.engines.local.build import PlanCircuit
@@ -49,6 +50,19 @@ class View:
         """Return the rows with weights of one sign, in terms."""
         decode = self._dictionary.decode_row
         return Bag.weighted([(decode(row), weight * sign) for row, weight in rows.items() if weight * sign > 0])
+
+    def added(self, change: ZSet) -> Bag[Row]:
+        """Return the rows that came with a change."""
+        return self.decoded(change, 1)
+
+    def removed(self, change: ZSet) -> Bag[Row]:
+        """Return the rows that went with a change."""
+        return self.decoded(change, -1)
+
+    def changed(self, change: ZSet) -> Bag[Row]:
+        """Return the rows of a change, those that went with negative weights."""
+        decode = self._dictionary.decode_row
+        return Bag.weighted([(decode(row), weight) for row, weight in change.items()])
 
     def rows(self) -> ZSet:
         """Return the current result in ids, which mean nothing to other engines."""
@@ -123,29 +137,9 @@ class View:
             self.on_failure(error)
 
 
-class ViewChange(tuple[View, ZSet]):
-    """What a change of the data has done to one view: rows that came and rows that went, in disjoint bags.
+ViewChange: TypeAlias = tuple[View, ZSet]
+"""What a change of the data has done to one view: the rows that came, and with negative weights those that went.
 
-    It is a tuple because one is made for every effect of every change, and a tuple is made fastest. Terms are looked up
-    when it is read, at any time: as long as it has their ids, they are kept.
-    """
-
-    __slots__ = ()
-
-    @property
-    def view(self) -> View:
-        """The view."""
-        return self[0]
-
-    @property
-    def added(self) -> Bag[Row]:
-        """The rows that came."""
-        return self[0].decoded(self[1], 1)
-
-    @property
-    def removed(self) -> Bag[Row]:
-        """The rows that went."""
-        return self[0].decoded(self[1], -1)
-
-    def __repr__(self) -> str:
-        return f"ViewChange(added={self.added!r}, removed={self.removed!r})"
+`View.added` and `View.removed` look up their terms, at any time: as long as somebody has the ids, they are kept. It is
+no class because one is made for every effect of every change.
+"""

@@ -60,7 +60,7 @@ def local_changes(queries: Iterable[tuple[Query, Environment]], quads: list[Quad
     """Return what a change does to the results of some queries over some quads."""
     engine = LocalEngine(lambda: quads)
     views = [engine.register(query, limit=DEFAULT_LIMIT, environment=environment) for query, environment in queries]
-    changes = {change.view: change.added - change.removed for change in engine.apply(delta)}
+    changes = {view: view.changed(rows) for view, rows in engine.apply(delta)}
     for view in views:
         if view.failed is not None:
             raise view.failed

@@ -118,5 +118,5 @@ class CatalogueView(Resources):
         changes = self._engine.apply(delta) if delta else []
         if self._view.failed is not None:
             raise self._view.failed
-        removed = chain.from_iterable(change.removed for change in changes)
-        return self.put(removed, chain.from_iterable(change.added for change in changes), time)
+        removed = chain.from_iterable(view.removed(rows) for view, rows in changes)
+        return self.put(removed, chain.from_iterable(view.added(rows) for view, rows in changes), time)
