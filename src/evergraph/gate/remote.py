@@ -38,6 +38,8 @@ from evergraph.terms import (
 )
 
 _SAMPLE = 100
+_LIST = 2**20
+"""How long a list of quads may be to be sent as it came."""
 _NO_GRAPH = NamedNode(OWN + "no-graph")
 
 
@@ -237,7 +239,7 @@ class RemoteDataset:
 
     def write(self, effect: Effect) -> None:
         """Apply an exact change in requests of bounded size."""
-        quads = effect.delta.deleted | effect.delta.inserted
+        quads = [*effect.delta.deleted, *effect.delta.inserted]
         self._refuse_blank_nodes(quads)
         self._refuse_default_graph(quads)
         if self._dialect.by_value:
@@ -264,13 +266,16 @@ class RemoteDataset:
     def _does_the_same(self, original: Original, delta: Delta) -> bool:
         """Tell whether the request that a change comes from, sent as it is, has this very effect on the server.
 
-        What can be of any length is sent in parts. Where literals are told apart by value, so are strings by whether
-        their type was written; and Virtuoso answers a query about a variable without a value otherwise than it updates.
+        What is too long is sent in parts. Where literals are told apart by value, so are strings by whether their type
+        was written; and Virtuoso answers a query about a variable without a value otherwise than it updates.
         """
-        if original.is_data or len(original.text) > self._dialect.write_bytes or not self._means_the_same(original):
+        limit = _LIST if original.is_data else self._dialect.write_bytes
+        if len(original.text) > limit or not self._means_the_same(original):
             return False
         if not self._dialect.by_value:
             return True
+        if original.is_data:
+            return False
         quads = delta.deleted | delta.inserted
         return (
             original.deletes_plainly
