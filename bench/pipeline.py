@@ -84,19 +84,21 @@ class Pipeline:
         with (folder / "init.nt").open("w") as out:
             out.writelines(f"{line}\n" for line in triples(size))
         text = '[pipeline]\nname = "bench"\nstate = "state"\n[spark]\nmemory = "1g"\n'
-        text += '[source]\nchanges = "changes"\ninit = ["init.nt"]\nsettle = 0\n'
+        text += '[source]\nchanges = "changes"\ninit = ["init.nt"]\n'
         for name, query in views:
             text += f'[[view]]\nname = "{name}"\ntext = """PREFIX : <{NS}> {query}"""\n'
             text += f'[[view.sink]]\nkind = "table"\npath = "out/{name}"\n'
         (folder / "bench.toml").write_text(text)
 
     def write(self, size: int) -> None:
-        """Put one more changeset into the folder, whole."""
+        """Put one more changeset into the folder: both halves, which is when it counts."""
         self.number += 1
+        drafts = {}
         for kind, lines in zip(("removed", "added"), change(self.chance, self.people, size), strict=True):
             path = self.folder / "changes" / f"{self.number:06}.{kind}.nt.gz"
-            draft = path.with_name(f".{path.name}")
-            draft.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+            drafts[path] = path.with_name(f".{path.name}")
+            drafts[path].write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+        for path, draft in drafts.items():
             draft.rename(path)
 
     @contextmanager
