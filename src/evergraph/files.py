@@ -46,14 +46,22 @@ class _Guarded(io.RawIOBase):
         super().close()
 
 
-def open_input(path: AnyPath) -> io.BufferedReader:
-    """Open a file for reading, decompressed where its name ends in ``.gz``; whatever is wrong is a `DataError`."""
+def open_input(path: AnyPath, start: int = 0) -> io.BufferedReader:
+    """Open a file for reading, decompressed where its name ends in ``.gz``; whatever is wrong is a `DataError`.
+
+    ``start`` is how many bytes to skip, counted after decompression.
+    """
     if os.fspath(path) == STANDARD_STREAM:
         return io.BufferedReader(
             _Guarded(cast(io.BufferedIOBase, sys.stdin.buffer), "standard input", owned=False), _CHUNK
         )
     try:
-        return io.BufferedReader(_Guarded(_open_raw(Path(path)), path), _CHUNK)
+        raw = _open_raw(Path(path))
+        if start:
+            raw.seek(start)
+        return io.BufferedReader(_Guarded(raw, path), _CHUNK)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise _damaged(os.fspath(path), str(error)) from error
     except OSError as error:
         raise _unreadable(os.fspath(path), error) from error
 
@@ -99,6 +107,11 @@ def open_output(path: AnyPath) -> Iterator[BinaryIO]:
     finally:
         with contextlib.suppress(OSError):
             draft.unlink()
+
+
+def is_address(text: AnyPath) -> bool:
+    """Tell whether a text is the address of a service, and not a path."""
+    return os.fspath(text).startswith(("http://", "https://"))
 
 
 def is_gzip(path: AnyPath) -> bool:

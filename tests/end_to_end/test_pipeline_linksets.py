@@ -164,6 +164,7 @@ class Interrupted(Exception):
     """What stands for a crash: nothing is caught, nothing tidied up."""
 
 
+@pytest.mark.long
 def test_a_crash_at_any_step_loses_nothing_and_doubles_nothing(
     case: Case, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -163,6 +163,30 @@ def test_the_first_fill_comes_from_an_endpoint_in_pages(server: Server, tmp_path
     assert result.sizes["interest"][0] == len(case.expected(1))
 
 
+@pytest.mark.usefixtures("spark")
+def test_the_first_fill_of_spark(oxigraph: Server, tmp_path: Path) -> None:
+    servers.reset(oxigraph)
+    states = [frozenset(quad for quad in state if "_:" not in str(quad)) for state in history(2, size=40)]
+    case = Case(tmp_path, states)
+    case.add_change()
+    with eg.connect(oxigraph.query_url, oxigraph.update_url) as database:
+        database.apply(eg.Request(added=states[0]))
+    sizes = [
+        eg.replicate(
+            case.interest,
+            init=oxigraph.query_url,
+            changes=tmp_path / "changes",
+            target=tmp_path / engine,
+            page=3,
+            engine=engine,
+        ).sizes["interest"]
+        for engine in ("local", "spark")
+    ]
+    assert sizes[0] == sizes[1]
+    assert sizes[0][0] == len(case.expected(1))
+    assert (tmp_path / "local/data.nt").read_bytes() == (tmp_path / "spark/data.nt").read_bytes()
+
+
 VIRTUOSO = {"virtuoso": "http://example.org/default"}
 
 

@@ -12,6 +12,7 @@ from evergraph.pipeline.definition import (
     JsonLinesSink,
     PatchSink,
     SnapshotSink,
+    StoreSink,
     TableSink,
     targets,
 )
@@ -109,8 +110,14 @@ SINK = "[[view.sink]]\n"
 MISTAKES = {
     "an unknown table": (SOURCE + VIEW + "[piepline]\n", r"toml:6: piepline: unknown key.*did you mean 'pipeline'\?"),
     "an unknown key": (SOURCE + "chagnes = 1\n" + VIEW, r"toml:3: source.chagnes: unknown.*did you mean 'changes'\?"),
-    "nothing close": (SOURCE + "zzz = 1\n" + VIEW, r"toml:3: source.zzz: unknown.*known here: changes, init, settle"),
-    "no source": (VIEW, r"places.toml: source: the key 'changes' is missing: the path of a change source"),
+    "nothing close": (
+        SOURCE + "zzz = 1\n" + VIEW,
+        r"toml:3: source.zzz: unknown.*known here: changes, init, poll, settle",
+    ),
+    "no source": (
+        VIEW,
+        r"places.toml: source: the key 'changes' is missing: the path or the address of a change source",
+    ),
     "a wrong type": ("[source]\nchanges = 1\n" + VIEW, r"toml:2: source.changes: expected a text, not a whole number"),
     "no such path": ('[source]\nchanges = "no"\n' + VIEW, r"toml:2: source.changes: no such file or folder: .*/no"),
     "standard input": ('[source]\nchanges = "-"\n' + VIEW, r"toml:2: source.changes: .*standard input"),
@@ -152,11 +159,33 @@ MISTAKES = {
         SOURCE + VIEW + f'{SINK}kind = "table"\npath = "t"\n{SINK}kind = "jsonl"\npath = "t/x"\n',
         r"a sink at .*t/x collides with the sink of kind table at .*/t",
     ),
+    "one graph for two": (
+        SOURCE + GRAPH + f'{SINK}kind = "store"\npath = "t"\n{SINK}kind = "store"\npath = "t"\n',
+        r"a sink at .*t collides with the sink of kind store at .*/t",
+    ),
+    "a graph of a whole store": (
+        SOURCE
+        + '[[sink]]\nkind = "store"\npath = "t"\n'
+        + GRAPH
+        + f'{SINK}kind = "store"\npath = "t"\ngraph = "urn:g"\n',
+        r"a sink at .*t collides with the sink of kind store at .*/t",
+    ),
+    "rows in a store": (SOURCE + VIEW + SINK + 'kind = "store"\npath = "t"\n', r"'store' takes triples only"),
     "the place of the source": (
         SOURCE + '[[sink]]\nkind = "patch"\npath = "changes.rdfp"\n',
         r"collides with source.changes",
     ),
 }
+
+
+def test_graphs_of_one_database(folder: Path) -> None:
+    graphs = "".join(f'{SINK}kind = "store"\npath = "db"\n{graph}' for graph in ("", 'graph = "urn:g"\n'))
+    found = load_pipeline(write(folder, '[source]\nchanges = "http://localhost/x"\npoll = 1.5\n' + GRAPH + graphs))
+    assert [sink for _, sink in targets(found)] == [
+        StoreSink(folder / "db"),
+        StoreSink(folder / "db", NamedNode("urn:g")),
+    ]
+    assert (found.changes, found.poll) == ("http://localhost/x", 1.5)
 
 
 @pytest.mark.parametrize("name", MISTAKES)

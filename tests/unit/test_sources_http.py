@@ -1,13 +1,10 @@
 """Changesets over HTTP, from a server on loopback that does what a test asks for."""
 
-import functools
-import gzip
-import threading
-from collections.abc import Callable, Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.published import Published, publish
 from tests.support.replica_files import lines, rq, run
 
 import evergraph as eg
@@ -15,62 +12,12 @@ from evergraph.errors import DataError, SourceUnavailable
 from evergraph.sources.http import HttpChangesets
 
 HOUR = "2015/06/01/12"
-Fault = Callable[[str], int | None]
-"""Says with which status a request for a path fails; 0 cuts the answer short, None lets it pass."""
-
-
-class Published:
-    """A folder of changesets on a server."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.asked: list[str] = []
-        self.fault: Fault = lambda path: None
-        self.url = ""
-
-    def add(self, path: str, *values: str) -> Path:
-        file = self.folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        text = "".join(f"<urn:s> <urn:p> <urn:{value}> .\n" for value in values).encode()
-        file.write_bytes(gzip.compress(text) if path.endswith(".gz") else text)
-        return file
-
-    def pending(self, after: str = "") -> list[str]:
-        with HttpChangesets(self.url, pause=0) as source:
-            return [one.name for one in source.pending(after)]
 
 
 @pytest.fixture
 def published(tmp_path: Path) -> Iterator[Published]:
-    (tmp_path / "www").mkdir()
-    made = Published(tmp_path / "www")
-
-    class Handler(SimpleHTTPRequestHandler):
-        def do_GET(self) -> None:
-            made.asked.append(self.path)
-            status = made.fault(self.path)
-            if status == 0:
-                self.send_response(200)
-                self.send_header("Content-Length", "1000")
-                self.end_headers()
-                self.wfile.write(b"<")
-                self.close_connection = True
-            elif status is not None:
-                self.send_error(status)
-            else:
-                super().do_GET()
-
-        def log_message(self, *arguments: object) -> None:
-            """Keep quiet."""
-
-    handler = functools.partial(Handler, directory=str(made.folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        made.url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    with publish(tmp_path / "www") as made:
         yield made
-        server.shutdown()
-        thread.join()
 
 
 def test_order_gaps_and_kinds(published: Published) -> None:

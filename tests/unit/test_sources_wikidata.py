@@ -1,41 +1,20 @@
 """RDF change events of Wikidata."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.support.events import WD, WDS, event, write_events
 from tests.support.replica_files import lines, rq, run
 
 from evergraph.errors import DataError
 from evergraph.rdfio import read_quads
 from evergraph.sources import open_source
 
-WD, WDS, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/entity/statement/", "urn:wdt:"
-
-
-def event(operation: str, entity: str, **data: str) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "entity_id": entity,
-        "operation": operation,
-        "rev_id": 1,
-        "sequence": 0,
-        "sequence_length": 1,
-    }
-    for name, text in data.items():
-        made[f"rdf_{name}_data"] = {"data": text, "mime_type": "text/turtle"}
-    return made
-
-
-def write(path: Path, *events: dict[str, Any]) -> Path:
-    path.write_text("".join(json.dumps(one) + "\n" for one in events))
-    return path
-
 
 def test_operations(tmp_path: Path) -> None:
     """The oracle is what is there after each event, thought out by hand."""
     statement = f"<{WDS}Q1-abc>"
-    path = write(
+    path = write_events(
         tmp_path / "events.jsonl",
         event(
             "import",
@@ -68,12 +47,12 @@ def test_pieces_are_one_change(tmp_path: Path) -> None:
     one, two = (event("diff", "Q1", added=f"<{WD}Q1> <urn:v> {number} .") for number in (1, 2))
     one["sequence_length"] = two["sequence_length"] = 2
     two["sequence"] = 1
-    [change] = open_source(write(tmp_path / "e.jsonl", one, two), clears=True).changes()
+    [change] = open_source(write_events(tmp_path / "e.jsonl", one, two), clears=True).changes()
     assert len(change.request.added) == 2
     with pytest.raises(DataError, match="not complete"):
-        list(open_source(write(tmp_path / "e.jsonl", one), clears=True).changes())
+        list(open_source(write_events(tmp_path / "e.jsonl", one), clears=True).changes())
     with pytest.raises(DataError, match="did not begin"):
-        list(open_source(write(tmp_path / "e.jsonl", two), clears=True).changes())
+        list(open_source(write_events(tmp_path / "e.jsonl", two), clears=True).changes())
 
 
 @pytest.mark.parametrize(

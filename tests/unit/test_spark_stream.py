@@ -25,7 +25,8 @@ class Fake:
 
 
 def options(path: Path, **others: object) -> dict[str, str]:
-    settings = {"path": path, "follow": False, "settle": 1.0, "begun": -1, "changes": 2, "bytes": 10**6, "tasks": 2}
+    settings = {"path": path, "follow": False, "settle": 1.0, "poll": 1.0, "pause": 0.1, "begun": -1}
+    settings |= {"changes": 2, "bytes": 10**6, "tasks": 2}
     return {key: str(value) for key, value in (settings | others).items()}
 
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from evergraph.errors import DataError, SyntaxProblem, UnsupportedInterest
+from evergraph.files import is_address
 from evergraph.linking.definition import Definition, load_linkset
 from evergraph.pipeline.document import Document, PipelineInvalid, Table
 from evergraph.sources.feeds import Limit
@@ -18,6 +19,7 @@ from evergraph.views.replicas import interest_of
 from evergraph.views.replicas.parts import whole_query
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_ALL = "all graphs"
 _GRAPHS_ONLY = "rows of a SELECT or ASK query are no triples; write them to a table or as jsonl, or use CONSTRUCT"
 
 
@@ -58,6 +60,14 @@ class SnapshotSink:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreSink:
+    """An embedded database that is kept in step. ``graph`` takes the triples of a view."""
+
+    path: Path
+    graph: NamedNode | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class EndpointSink:
     """A SPARQL endpoint that is kept in step. ``graph`` takes the triples of a view, or what is in no named graph."""
 
@@ -66,7 +76,7 @@ class EndpointSink:
     graph: NamedNode | None = None
 
 
-Sink: TypeAlias = TableSink | ChangesetsSink | PatchSink | JsonLinesSink | SnapshotSink | EndpointSink
+Sink: TypeAlias = TableSink | ChangesetsSink | PatchSink | JsonLinesSink | SnapshotSink | StoreSink | EndpointSink
 
 KINDS: Mapping[type, str] = MappingProxyType(
     {
@@ -75,6 +85,7 @@ KINDS: Mapping[type, str] = MappingProxyType(
         PatchSink: "patch",
         JsonLinesSink: "jsonl",
         SnapshotSink: "snapshot",
+        StoreSink: "store",
         EndpointSink: "endpoint",
     }
 )
@@ -104,16 +115,18 @@ class ViewDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A checked definition; all paths are absolute."""
+    """A checked definition; all paths are absolute. ``changes`` is a text if it is an address."""
 
     name: str
     state: Path
-    changes: Path
+    changes: Path | str
     init: tuple[Path, ...] = ()
     views: tuple[ViewDefinition, ...] = ()
     sinks: tuple[Sink, ...] = ()
     limit: Limit = field(default_factory=Limit)
     settle: float = 10.0
+    poll: float = 5.0
+    pause: float = 0.5
     master: str | None = None
     memory: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -133,6 +146,7 @@ def load_pipeline(path: str | Path) -> Pipeline:
         changes=_changes(source),
         init=tuple(_existing(source, "init", text) for text in source.texts("init")),
         settle=_positive(source, "settle", 10.0, zero=True),
+        poll=_positive(source, "poll", 5.0),
         limit=Limit(int(_count(batch, "changes", 1_000)), int(_count(batch, "bytes", 64 * 2**20))),
         master=spark.get("master", str),
         memory=spark.get("memory", str),
@@ -220,11 +234,13 @@ def _sink(table: Table, query: Query | None) -> Sink:
             sink = JsonLinesSink(_path(table, "path"))
         case "snapshot":
             sink = SnapshotSink(_path(table, "path"))
+        case "store":
+            sink = StoreSink(_path(table, "path"), _graph(table))
         case "endpoint":
             sink = _endpoint(table)
         case _:
             table.unknown(kind, KINDS.values(), f"unknown kind of sink '{kind}'", "kind")
-    if not graphs and kind in ("changesets", "patch", "endpoint"):
+    if not graphs and kind in ("changesets", "patch", "store", "endpoint"):
         table.fail(f"'{kind}' takes triples only", "kind", hint=_GRAPHS_ONLY)
     table.refuse_others()
     return sink
@@ -236,15 +252,21 @@ def _endpoint(table: Table) -> EndpointSink:
     for key, url in (("query", query_url), ("update", update_url)):
         if not url.startswith(("http://", "https://")):
             table.fail(f"expected an address that begins with http:// or https://, not '{url}'", key)
+    return EndpointSink(query_url, update_url, _graph(table))
+
+
+def _graph(table: Table) -> NamedNode | None:
     graph = table.get("graph", str)
     try:
-        return EndpointSink(query_url, update_url, NamedNode(graph) if graph else None)
+        return NamedNode(graph) if graph else None
     except ValueError as error:
         table.fail(f"expected an IRI, not '{graph}': {error}", "graph")
 
 
-def _changes(table: Table) -> Path:
-    text = table.require("changes", str, "the path of a change source")
+def _changes(table: Table) -> Path | str:
+    text = table.require("changes", str, "the path or the address of a change source")
+    if is_address(text):
+        return text
     if text == "-":
         table.fail("a pipeline cannot read standard input", "changes", hint="it must be able to read the changes again")
     return _existing(table, "changes", text)
@@ -299,11 +321,22 @@ def _refuse_doubles(pipeline: Pipeline, document: Document) -> None:
         if view.name in names:
             Table({}, ("view", place), document).fail(f"there are two views '{view.name}'", "name")
         names.add(view.name)
-    used: dict[Path, str] = {pipeline.state: "pipeline.state", pipeline.changes: "source.changes"}
-    for _, sink in targets(pipeline):
+    used: dict[Path, str] = {pipeline.state: "pipeline.state"}
+    if isinstance(pipeline.changes, Path):
+        used[pipeline.changes] = "source.changes"
+    graphs: dict[Path, set[str]] = {}
+    for owner, sink in targets(pipeline):
         if isinstance(sink, EndpointSink):
             continue
+        beside = False
+        if isinstance(sink, StoreSink):
+            graph = str(sink.graph or ("the default graph" if owner else _ALL))
+            others = graphs.setdefault(sink.path, set())
+            beside = bool(others) and others.isdisjoint({graph, _ALL}) and graph != _ALL
+            others.add(graph)
         for path in used:
+            if beside and sink.path == path:
+                continue  # another graph of the same database
             if sink.path == path or path in sink.path.parents or sink.path in path.parents:
                 raise PipelineInvalid(
                     f"{document.path}: a sink at {sink.path} collides with {used[path]} at {path}",

@@ -11,15 +11,27 @@ from dataclasses import dataclass
 from os import fspath
 from pathlib import Path
 
-from evergraph.errors import UsageError
-from evergraph.files import AnyPath, open_output
-from evergraph.pipeline.definition import EndpointSink, Pipeline, Sink, SnapshotSink, TableSink, ViewDefinition
+from evergraph.errors import EmptySource, EvergraphError, UsageError
+from evergraph.files import AnyPath, is_address, open_output
+from evergraph.pipeline.definition import (
+    EndpointSink,
+    Pipeline,
+    Sink,
+    SnapshotSink,
+    StoreSink,
+    TableSink,
+    ViewDefinition,
+)
 from evergraph.pipeline.running import spark_for, stopped_by_signals
 from evergraph.replication import PAGE, PAPER, Places, ReplicaStep, Replicated, listed_places, read_interests
 from evergraph.replication import replicate as replicate_here
-from evergraph.replication.targets import graph_of, is_address, is_folder, is_table, table_folders
-from evergraph.sources.feeds import Limit
+from evergraph.replication.filling import pages
+from evergraph.replication.run import refuse_target_in_source
+from evergraph.replication.state import digest
+from evergraph.replication.targets import graph_of, is_folder, is_store, is_table, store_folder, table_folders
+from evergraph.sources.feeds import Limit, open_feed
 from evergraph.sources.folders import make_folder
+from evergraph.terms import term_text
 from evergraph.views.replicas import Interest, candidates, parts
 
 STATE = ".evergraph-spark"
@@ -93,11 +105,8 @@ def replicate(
         )
     if engine != "spark":
         raise UsageError(f"no engine is called {engine!r}", hint="there are 'local' and 'spark'")
-    if follow or skip_damaged or (potential is not None and fspath(potential) == PAPER):
-        raise UsageError("--follow, --skip-damaged and --potential paper need the local engine")
-    for place in (fspath(changes), *listed_places(init)):
-        if is_address(place):
-            raise UsageError(f"Spark does not read {place}", hint="use the local engine, or files")
+    if skip_damaged or (potential is not None and fspath(potential) == PAPER):
+        raise UsageError("--skip-damaged and --potential paper need the local engine")
     return replicate_on_spark(
         listed_places(interests),
         changes=fspath(changes),
@@ -107,6 +116,10 @@ def replicate(
         state=None if state is None else Path(state),
         update_endpoint=update_endpoint,
         graph=graph,
+        follow=follow,
+        poll=poll,
+        page=page,
+        pause=pause,
         spark_master=spark_master,
         on_change=on_change or (lambda step: None),
     )
@@ -122,33 +135,80 @@ def replicate_on_spark(
     state: Path | None = None,
     update_endpoint: str | None = None,
     graph: str | None = None,
+    follow: bool = False,
+    poll: float = 5.0,
+    page: int = PAGE,
+    pause: float = 0.5,
     spark_master: str | None = None,
     on_change: Callable[[ReplicaStep], None] = lambda step: None,
 ) -> Replicated:
-    """Keep replicas as `replicate` does, on Spark; the target is a folder, a table or an endpoint."""
+    """Keep replicas as `replicate` does, on Spark."""
     found = {name: interest for name, (interest, _) in read_interests(interests).items()}
+    numbers = {name: number for number, name in enumerate(sorted(found))}
+    refuse_target_in_source(target, changes)
     place = _place(target, potential, state)
     sinks = _sinks(target, list(found), update_endpoint, graph)
     views: list[ViewDefinition] = []
-    for number, (name, interest) in enumerate(found.items()):
-        views += _views(number, interest, sinks[name], place)
+    for name, interest in found.items():
+        views += _views(numbers[name], interest, sinks[name], place)
     pipeline = Pipeline(
         "replicate",
         place,
-        Path(changes).absolute(),
-        tuple(Path(one).absolute() for one in init),
+        changes if is_address(changes) else Path(changes).absolute(),
+        tuple(_first(init, found, place, page, lambda: _check_source(changes, follow=follow))),
         tuple(views),
         limit=Limit(changes=1),
+        poll=poll,
+        pause=pause,
     )
-    sizes = _run(pipeline, list(found), spark_master, on_change)
-    if potential is not None:
-        for number, name in enumerate(found):
-            folder = Path(potential) / name if len(found) > 1 else Path(potential)
+
+    def write_potential() -> None:
+        if potential is None:
+            return
+        for name in found:
+            folder = potential / name if len(found) > 1 else potential
             make_folder(folder)
             sink = sinks[name]
-            held = sink.path if isinstance(sink, SnapshotSink) else _aside(place, number, "target")
-            _write_difference(_aside(place, number, "candidates"), held, folder / "data.nt")
-    return Replicated(sizes[0], {name: (one.target, one.potential) for name, one in sizes[1].items()})
+            held = sink.path if isinstance(sink, SnapshotSink) else _aside(place, numbers[name], "target")
+            _write_difference(_aside(place, numbers[name], "candidates"), held, folder / "data.nt")
+
+    try:
+        position, sizes = _run(pipeline, numbers, list(found), spark_master, on_change, follow=follow)
+    except EvergraphError:
+        with suppress(EvergraphError):
+            write_potential()  # what ends the work concerns no change before it
+        raise
+    write_potential()
+    return Replicated(position, {name: (one.target, one.potential) for name, one in sizes.items()})
+
+
+def _check_source(changes: str, *, follow: bool) -> None:
+    """Refuse what is no source, before anything is begun."""
+    try:
+        open_feed(changes)
+    except EmptySource:
+        if not follow:
+            raise
+
+
+def _first(
+    init: Sequence[str], interests: Mapping[str, Interest], place: Path, page: int, check: Callable[[], None]
+) -> Iterator[Path]:
+    """Return the files of the first dataset, unless it has been taken in; what an endpoint gives becomes one."""
+    if (place / "checkpoint").exists():
+        return
+    for one in init:
+        if not is_address(one):
+            yield Path(one).absolute()
+            continue
+        file = _aside(place, digest(repr((one, sorted(interests.items())))), "init")
+        if not file.exists():
+            check()
+            make_folder(file.parent)
+            with open_output(file) as out:
+                for quad in pages(one, interests.values(), page):
+                    out.write(f"{quad.subject} {quad.predicate} {term_text(quad.object)} .\n".encode())
+        yield file
 
 
 def _place(target: str, potential: Path | None, state: Path | None) -> Path:
@@ -165,10 +225,13 @@ def _sinks(target: str, names: list[str], update_url: str | None, graph: str | N
     if is_address(target):
         graphs = {name: graph_of(graph, name, single=len(names) == 1) for name in names}
         return {name: EndpointSink(target, update_url or target, graphs[name]) for name in names}
+    if is_store(target):
+        place = store_folder(target)
+        return {name: StoreSink(place, graph_of(graph, name, single=len(names) == 1)) for name in names}
+    if update_url or graph:
+        raise UsageError("--update-endpoint and --graph belong to endpoints and stores, not to files and tables")
     if is_table(target):
         return {name: TableSink(folder) for name, folder in table_folders(target, names).items()}
-    if not is_folder(target):
-        raise UsageError("Spark does not write embedded databases", hint="name a folder, a table or an endpoint")
     folder = Path(target).absolute()
     return {name: SnapshotSink((folder / name if len(names) > 1 else folder) / "data.nt") for name in names}
 
@@ -183,13 +246,19 @@ def _views(number: int, interest: Interest, sink: Sink, place: Path) -> list[Vie
     ]
 
 
-def _aside(place: Path, number: int, kind: str) -> Path:
-    """Return where a snapshot is kept beside the state."""
-    return place.with_name(f"{place.name}-{kind}") / f"{number}.nt"
+def _aside(place: Path, name: int | str, kind: str) -> Path:
+    """Return where a file is kept in the state that is no part of a pipeline."""
+    return place / f".{kind}" / f"{name}.nt"
 
 
 def _run(
-    pipeline: Pipeline, names: list[str], master: str | None, on_change: Callable[[ReplicaStep], None]
+    pipeline: Pipeline,
+    numbers: Mapping[str, int],
+    names: list[str],
+    master: str | None,
+    on_change: Callable[[ReplicaStep], None],
+    *,
+    follow: bool,
 ) -> tuple[int, dict[str, _Sizes]]:
     from evergraph.pipeline.runner import Runner
 
@@ -202,11 +271,12 @@ def _run(
         assert isinstance(views, dict)
         assert isinstance(sequence, int)
         assert isinstance(changed, int)
-        for number, name in enumerate(names):
-            target, held = (_counts(views, f"{kind}{number}") for kind in ("target", "candidates"))
-            one = sizes[name]
-            if not changed:  # what there is at the beginning
-                one.target, one.candidates = target[0], held[0]
+        for name in names:
+            one, keys = sizes[name], [f"{kind}{numbers[name]}" for kind in ("target", "candidates")]
+            target, held = (_counts(views, key) for key in keys)
+            if not changed:  # what there is at the beginning, of views with sinks that are new
+                one.target = target[0] if keys[0] in views else one.target
+                one.candidates = held[0] if keys[1] in views else one.candidates
                 continue
             for silent in range(sequence - changed + 1, sequence):
                 on_change(ReplicaStep(silent, name, 0, 0, one.potential))
@@ -216,10 +286,10 @@ def _run(
         position = sequence
 
     with spark_for(pipeline, master) as spark:
-        runner = Runner(pipeline, spark, told)
+        runner = Runner(pipeline, spark, told, follow=follow)
         position = runner.sequence()
-        for number, name in enumerate(names if position else ()):
-            sizes[name] = _Sizes(runner.rows(f"target{number}"), runner.rows(f"candidates{number}"))
+        for name in names if runner.is_begun() else ():
+            sizes[name] = _Sizes(*(runner.rows(f"{kind}{numbers[name]}") for kind in ("target", "candidates")))
         with stopped_by_signals(runner.stop):
             runner.run()
     return position, sizes

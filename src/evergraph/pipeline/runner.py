@@ -10,7 +10,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -23,13 +23,13 @@ from evergraph.engines.spark.engine import SparkEngine
 from evergraph.engines.spark.rows import QUAD, arrow_schema
 from evergraph.engines.spark.stream import planned_end, read_changes
 from evergraph.engines.spark.tables import SMALL, QuadTable
-from evergraph.errors import EmptySource
+from evergraph.errors import EmptySource, EvergraphError
 from evergraph.pipeline.definition import Pipeline, ViewDefinition, targets
 from evergraph.pipeline.failures import lost_executor, told
 from evergraph.pipeline.linksets import LinkedView
 from evergraph.pipeline.outcomes import Outcome, outcome_of
 from evergraph.pipeline.parts import Clock, Stopped, Target
-from evergraph.pipeline.sinks import Flow, Places, open_sink
+from evergraph.pipeline.sinks import Flow, KeptInStep, Places, open_sink
 from evergraph.pipeline.state import State
 from evergraph.sources.feeds import Settings, open_feed
 from evergraph.terms import Variable
@@ -91,14 +91,26 @@ class Runner:
             while not self._has_changes() and not self._stopping.wait(_PATIENCE):
                 pass
             if not self._stopping.is_set():
-                self._stream()
-            committed = self._table.committed(self._pipeline.name) or 0
-            for target in self._targets:
-                target.writer.finish(committed)
+                self._stream_or_finish()
+            self._finish()
         except (PySparkException, Py4JError) as error:
             raise told(error) from None
         finally:
             self._resources.close()
+
+    def _stream_or_finish(self) -> None:
+        """Take in the changes; something wrong with one of them concerns none of those before it."""
+        try:
+            self._stream()
+        except EvergraphError:
+            with suppress(EvergraphError, PySparkException, Py4JError, OSError):
+                self._finish()
+            raise
+
+    def _finish(self) -> None:
+        committed = self._table.committed(self._pipeline.name) or 0
+        for target in self._targets:
+            target.writer.finish(committed)
 
     def _has_changes(self) -> bool:
         """Tell whether there is a source already; a folder that is followed may be empty at first."""
@@ -127,6 +139,10 @@ class Runner:
     def variables(self, view: str) -> tuple[Variable, ...]:
         """Return what the columns of a view are."""
         return self._engine.views[view].variables
+
+    def is_begun(self) -> bool:
+        """Tell whether what there was before the first change has been taken in."""
+        return self._table.committed(self._pipeline.name) is not None
 
     def rows(self, view: str) -> int:
         """Count the rows that a view has now."""
@@ -197,6 +213,8 @@ class Runner:
             self._resources.callback(writer.close)
             if not self._state.sink_state(key):
                 writer.check()
+            elif isinstance(writer, KeptInStep) and writer.is_empty():  # somebody emptied it
+                self._state.note_sink(key, "begun")
             yield Target(view.name if view else None, writer, key)
 
     def _flow(self, view: ViewDefinition | None) -> Flow:
@@ -252,7 +270,13 @@ class Runner:
 
     def _start(self) -> StreamingQuery:
         committed = self._table.committed(self._pipeline.name) or 0
-        settings = Settings(follow=self._follow, settle=self._pipeline.settle, begun=self._state.begun(committed))
+        settings = Settings(
+            follow=self._follow,
+            settle=self._pipeline.settle,
+            poll=self._pipeline.poll,
+            pause=self._pipeline.pause,
+            begun=self._state.begun(committed),
+        )
         stream = read_changes(self._spark, self._pipeline.changes, settings, self._pipeline.limit)
         writer = stream.writeStream.foreachBatch(self._take).option(
             "checkpointLocation", self._state.checkpoint.as_uri()
@@ -297,7 +321,7 @@ class Runner:
         clock = Clock()
         with self._engine.batch(), ExitStack() as outcomes:
             with clock.part("exact"):
-                delta = self._engine.exact(requested)
+                delta = self._engine.exact(requested, clears=bool(end.get("clears")))
                 exact = outcome_of(delta, QUAD)
                 outcomes.callback(exact.close)
             with clock.part("views"):

@@ -15,7 +15,7 @@ from typing import Any
 from evergraph.engines.spark.engine import SparkEngine
 from evergraph.errors import EvergraphError
 from evergraph.gate.journal import FolderLock
-from evergraph.pipeline.definition import KINDS, EndpointSink, Pipeline, Sink, ViewDefinition
+from evergraph.pipeline.definition import KINDS, EndpointSink, Pipeline, Sink, StoreSink, ViewDefinition
 from evergraph.pipeline.sinks.base import save_json
 from evergraph.sparql.expressions import Environment
 from evergraph.terms import XSD, Literal, NamedNode
@@ -79,9 +79,9 @@ class State:
 
     def key(self, view: ViewDefinition | None, sink: Sink) -> str:
         """Name a sink: what flows into it, its kind and its place, as seen from the state."""
-        place = (
-            sink.query_url + " " + str(sink.graph or "") if isinstance(sink, EndpointSink) else self._seen(sink.path)
-        )
+        place = sink.query_url if isinstance(sink, EndpointSink) else self._seen(sink.path)
+        if isinstance(sink, EndpointSink | StoreSink):
+            place += f" {sink.graph or ''}"
         return f"{view.name if view else ''} {KINDS[type(sink)]} {place}"
 
     def ledger(self, key: str) -> Path:
@@ -164,7 +164,8 @@ class State:
                 )
 
     def _source(self) -> str:
-        return self._seen(self._pipeline.changes)
+        changes = self._pipeline.changes
+        return changes.rstrip("/") if isinstance(changes, str) else self._seen(changes)
 
     def _seen(self, path: Path) -> str:
         return os.path.relpath(path, self.folder)

@@ -6,9 +6,9 @@ from itertools import islice
 from pathlib import Path
 
 from evergraph.delta import Request
+from evergraph.files import is_address
 from evergraph.gate.endpoint import Endpoint
 from evergraph.rdfio import rdf_ending, read_quads
-from evergraph.replication.targets import is_address
 from evergraph.sources.folders import visible_files
 from evergraph.sparql.algebra import PatternTerm
 from evergraph.terms import BlankNode, NamedNode, Quad, Term, Variable, skolemise_quad, term_text

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from evergraph.delta import Request
 from evergraph.errors import DataError, EmptySource, EvergraphError, StoreError, SyntaxProblem
+from evergraph.files import is_address
 from evergraph.ports import Source, SourceChange
-from evergraph.replication.targets import is_address
 from evergraph.sources import ChangesetSource, open_source, refuse_changed
 from evergraph.sources.feeds.listing import is_settled, is_whole
 from evergraph.sources.http import HttpChangesets
+from evergraph.sources.wikidata import WikidataSource
 from evergraph.terms import NamedNode
 
 _SETTLE = 10.0
@@ -62,6 +63,8 @@ class Reading:
             source = replace(source, predicates=self.predicates)
         if self.follow and isinstance(source, ChangesetSource):
             return self._arrived(source)
+        if self.follow and isinstance(source, WikidataSource):
+            return replace(source, grows=True)
         return source
 
     def _arrived(self, source: ChangesetSource) -> ChangesetSource:

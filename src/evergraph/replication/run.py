@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from evergraph.delta import Delta, Request
 from evergraph.errors import DataError, StoreError, SyntaxProblem, UnsupportedQuery, UsageError
-from evergraph.files import AnyPath, open_input
+from evergraph.files import AnyPath, is_address, open_input
 from evergraph.ports import SourceChange
 from evergraph.rdfio import write_statements
 from evergraph.replication.filling import PAGE, fill
@@ -234,10 +234,7 @@ def replicate(
     aside = None if potential is None or paper else Path(potential)
     reading = Reading(fspath(changes), follow, poll, skip_damaged=skip_damaged, report=report, pause=pause)
     reading.check()
-    if is_folder(place) and Path(changes).resolve() in (Path(place).resolve(), *Path(place).resolve().parents):
-        raise UsageError(
-            f"the target {place} is in the folder of the changes", hint="name a folder of its own for the target"
-        )
+    refuse_target_in_source(place, fspath(changes))
     with ExitStack() as resources:
         folder = _state_folder(place, aside, state)
         targets = open_targets(place, list(found), update_url=update_endpoint, graph=graph)
@@ -254,6 +251,15 @@ def replicate(
         finally:
             replication.commit()  # what ends the work, such as a damaged file, concerns no change before it
         return Replicated(replication.position, {name: replication.replicas.sizes(name) for name in found})
+
+
+def refuse_target_in_source(target: str, changes: str) -> None:
+    """Refuse a target whose files would be taken for changes."""
+    folder = Path(target).resolve()
+    if is_folder(target) and not is_address(changes) and Path(changes).resolve() in (folder, *folder.parents):
+        raise UsageError(
+            f"the target {target} is in the folder of the changes", hint="name a folder of its own for the target"
+        )
 
 
 def listed_places(places: Places) -> list[str]:

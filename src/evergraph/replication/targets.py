@@ -14,6 +14,7 @@ from typing import Protocol
 from evergraph.database import Database, open_database
 from evergraph.delta import Delta, Request
 from evergraph.errors import EndpointError, UsageError
+from evergraph.files import is_address
 from evergraph.gate.endpoint import Endpoint
 from evergraph.gate.extract import Effect
 from evergraph.gate.journal import Journal
@@ -207,14 +208,9 @@ def _chunks(quads: frozenset[Quad]) -> Iterator[frozenset[Quad]]:
         yield chunk
 
 
-def is_address(text: str) -> bool:
-    """Tell whether a text is the address of a service, and not a path."""
-    return text.startswith(("http://", "https://"))
-
-
 def is_folder(place: str) -> bool:
     """Tell whether a target is a folder of files: no address, no database and no table."""
-    return not (is_address(place) or _is_store(place) or is_table(place))
+    return not (is_address(place) or is_store(place) or is_table(place))
 
 
 def is_table(place: str) -> bool:
@@ -228,8 +224,14 @@ def table_folders(place: str, names: list[str]) -> dict[str, Path]:
     return {name: folder / name if len(names) > 1 else folder for name in names}
 
 
-def _is_store(place: str) -> bool:
+def is_store(place: str) -> bool:
+    """Tell whether a target is an embedded database."""
     return place.startswith(_STORE) or (not is_address(place) and (Path(place) / "store").is_dir())
+
+
+def store_folder(place: str) -> Path:
+    """Return the folder of an embedded database."""
+    return Path(place.removeprefix(_STORE)).absolute()
 
 
 def open_targets(
@@ -243,8 +245,8 @@ def open_targets(
     if is_address(place):
         endpoint = Endpoint(place, update_url or place)
         return {name: EndpointTarget(endpoint, graphs[name], owned=name == names[0]) for name in names}
-    if _is_store(place):
-        database = open_database(Path(place.removeprefix(_STORE)))
+    if is_store(place):
+        database = open_database(store_folder(place))
         return {name: StoreTarget(database, graphs[name], owned=name == names[0]) for name in names}
     if update_url or graph:
         raise UsageError("--update-endpoint and --graph belong to endpoints and stores, not to files and tables")

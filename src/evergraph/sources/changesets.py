@@ -80,7 +80,7 @@ class ChangesetSource:
     def find(cls, folder: Path, *, clears: bool = False) -> Self | None:
         """Find the changesets of a folder; None where there are none. Data files that fit nowhere are an error."""
         groups = group_changesets(list(visible_files(folder, recursive=True)), folder, clears=clears)
-        last = _last_published(folder) if clears else None
+        last = last_published(folder) if clears else None
         if groups and last is not None:
             groups = [(place, group) for place, group in groups if place[:2] <= last]
         return cls(tuple(Changeset(group) for _, group in groups)) if groups or last is not None else None
@@ -141,7 +141,8 @@ def parse_published(text: str, where: str) -> tuple[tuple[str, ...], int]:
     return tuple(re.split("[-/]", found["folders"])[:-1]), int(found["number"])
 
 
-def _last_published(folder: Path) -> tuple[tuple[str, ...], int] | None:
+def last_published(folder: Path) -> tuple[tuple[str, ...], int] | None:
+    """Read the place of the last change that is complete; None if nobody says so."""
     path = folder / LAST_PUBLISHED
     try:
         text = path.read_text()

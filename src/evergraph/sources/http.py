@@ -48,13 +48,19 @@ class RemoteChangeset:
         folders, number = self.place
         return "/".join([*folders, f"{number:06}"])
 
+    @property
+    def clears(self) -> bool:
+        """Whether subjects are cleared."""
+        return "clear" in self.files
+
     def read(self, predicates: frozenset[NamedNode] | None = None) -> tuple[Request, frozenset[Subject]]:
         """Fetch the files: what is requested, all or what has some predicates, and which subjects are cleared first."""
-        quads = {kind: self._quads(kind, None if kind == "clear" else predicates) for kind in KINDS}
+        quads = {kind: self.quads(kind, None if kind == "clear" else predicates) for kind in KINDS}
         request = Request(removed=quads["removed"], added=quads["added"] | quads["reinserted"])
         return request, frozenset(quad.subject for quad in quads["clear"])
 
-    def _quads(self, kind: str, predicates: frozenset[NamedNode] | None) -> frozenset[Quad]:
+    def quads(self, kind: str, predicates: frozenset[NamedNode] | None = None) -> frozenset[Quad]:
+        """Fetch the file of one kind, if there is one."""
         url = self.files.get(kind)
         if url is None:
             return frozenset()
@@ -89,7 +95,8 @@ class HttpChangesets:
 
     def pending(self, after: str = "") -> Iterator[RemoteChangeset]:
         """Iterate over the changes after a place, in order, as far as they are published now."""
-        begin = parse_published(after, "the position") if after else ((), -1)
+        *folders, number = after.split("/")
+        begin = (tuple(folders), int(number)) if after else ((), -1)
         text = self.fetch(self.url + LAST_PUBLISHED)
         last = None
         if text is not None and text.strip():

@@ -12,8 +12,8 @@ as they are known: an article by its ``schema:about``.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import count, islice
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from pyoxigraph import RdfFormat
@@ -28,9 +28,9 @@ from evergraph.terms import NamedNode, Quad
 ENDINGS = (".jsonl", ".ndjson")
 """What files of events are called; each may be followed by ``.gz``."""
 
-_ENTITY = "http://www.wikidata.org/entity/"
-_DOCUMENT = "wikidata.org/wiki/Special:EntityData/"
-_ABOUT = NamedNode("http://schema.org/about")
+ENTITY = "http://www.wikidata.org/entity/"
+DOCUMENT = "wikidata.org/wiki/Special:EntityData/"
+ABOUT = NamedNode("http://schema.org/about")
 _OPERATIONS = ("import", "diff", "delete", "reconcile")
 
 
@@ -45,104 +45,145 @@ class Forgotten:
 
     entity: str
 
+    @property
+    def name(self) -> NamedNode:
+        """The entity itself."""
+        return NamedNode(ENTITY + self.entity)
+
     def among(self, known: Mapping[Subject, Iterable[Quad]]) -> Iterator[Quad]:
         """Find what goes, among all triples that are known, by their subjects."""
-        entity = NamedNode(_ENTITY + self.entity)
         for subject, quads in known.items():
-            if self._owns(subject) or any(quad.predicate == _ABOUT and quad.object == entity for quad in quads):
+            if self.owns(subject) or any(quad.predicate == ABOUT and quad.object == self.name for quad in quads):
                 yield from quads
 
-    def _owns(self, subject: Subject) -> bool:
+    def owns(self, subject: Subject) -> bool:
+        """Tell whether a subject is the entity, a part of it, one of its statements or its document."""
         if not isinstance(subject, NamedNode):
             return False
         text = subject.value
-        if not text.startswith(_ENTITY):
-            return text.partition("://")[2].removeprefix("www.") == _DOCUMENT + self.entity
-        name = text[len(_ENTITY) :].removeprefix("statement/").upper()
+        if not text.startswith(ENTITY):
+            return text.partition("://")[2].removeprefix("www.") == DOCUMENT + self.entity
+        name = text[len(ENTITY) :].removeprefix("statement/").upper()
         return name == self.entity or name.startswith(f"{self.entity}-")
 
 
-@dataclass(slots=True)
-class _Event:
-    """The pieces of one event."""
-
-    first: dict[str, Any]
-    line: int
-    removed: set[Quad] = field(default_factory=set)
-    added: set[Quad] = field(default_factory=set)
-
-
 @dataclass(frozen=True, slots=True)
-class WikidataSource:
-    """The changes of a file of events."""
+class Event:
+    """An event: its lines in the file, numbered, and the place where the next one begins."""
 
     path: AnyPath
+    pieces: tuple[tuple[int, dict[str, Any]], ...]
+    end: int
 
-    def changes(self, after: int = 0) -> Iterator[SourceChange]:
-        """Iterate over the changes; those up to ``after`` are read too, because only reading counts them."""
-        sequence = count(1)
-        for event in self._events():
-            number = next(sequence)
-            if number > after:
-                operation, entity = event.first["operation"], event.first["entity_id"]
-                forgotten = Forgotten(entity) if operation in ("delete", "reconcile") else None
-                request = Request(frozenset(event.removed), frozenset(event.added))
-                yield SourceChange(number, request, f"{self.path}:{event.line}", forgotten=forgotten)
+    @property
+    def line(self) -> int:
+        """Where it begins."""
+        return self.pieces[0][0]
 
-    def place(self, sequence: int) -> str | None:
-        """Name the line of an event."""
-        event = next(islice(self._events(), sequence - 1, None), None)
-        return None if event is None else f"{self.path}:{event.line}"
+    @property
+    def entity(self) -> str:
+        """What it is about."""
+        return str(self.pieces[0][1]["entity_id"])
 
-    def _events(self) -> Iterator[_Event]:
-        current: _Event | None = None
-        for line, content in self._objects():
-            piece, pieces = content.get("sequence", 0), content.get("sequence_length", 1)
-            if piece == 0:
-                if current is not None:
-                    raise self._problem(current.line, "an event of several pieces is not complete")
-                current = _Event(content, line)
-            elif current is None or content["entity_id"] != current.first["entity_id"]:
-                raise self._problem(line, f"piece {piece} of an event that did not begin")
-            for key, quads in (
-                ("rdf_deleted_data", current.removed),
-                ("rdf_added_data", current.added),
-                ("rdf_linked_shared_data", current.added),
-            ):
-                quads.update(self._quads(content.get(key), line))
-            if piece + 1 >= pieces:
-                yield current
-                current = None
-        if current is not None:
-            raise self._problem(current.line, "an event of several pieces is not complete")
+    @property
+    def forgets(self) -> bool:
+        """Whether everything of the entity goes first."""
+        return self.pieces[0][1]["operation"] in ("delete", "reconcile")
 
-    def _objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        with open_input(self.path) as stream:
-            for line, text in enumerate(stream, 1):
-                if not text.strip():
-                    continue
-                try:
-                    content = json.loads(text)
-                except ValueError as error:
-                    raise self._problem(line, f"not JSON: {error}") from error
-                if not isinstance(content, dict) or not isinstance(content.get("entity_id"), str):
-                    raise self._problem(line, "an event without entity_id")
-                if content.get("operation") not in _OPERATIONS:
-                    raise self._problem(line, f"the operation {content.get('operation')!r} is not known")
-                yield line, content
+    def request(self) -> Request:
+        """Parse what is deleted, and what is added or shared with others."""
+        removed = self._quads("rdf_deleted_data")
+        return Request(removed, self._quads("rdf_added_data") | self._quads("rdf_linked_shared_data"))
 
-    def _quads(self, chunk: Any, line: int) -> Iterator[Quad]:
+    def _quads(self, key: str) -> frozenset[Quad]:
+        return frozenset(quad for line, content in self.pieces for quad in self._parsed(content.get(key), line))
+
+    def _parsed(self, chunk: Any, line: int) -> Iterator[Quad]:
         if not chunk:
             return
         format = RdfFormat.from_media_type(str(chunk.get("mime_type", ""))) if isinstance(chunk, dict) else None
         if format is None:
-            raise self._problem(line, "RDF data without a known mime_type")
+            raise _problem(self.path, line, "RDF data without a known mime_type")
         yield from parse_quads(
             str(chunk.get("data", "")), format, where=f"{self.path}:{line}", rename_blank_nodes=False
         )
 
-    def _problem(self, line: int, reason: str) -> DataError:
-        return DataError(
-            f"{self.path}:{line}: {reason}",
-            hint="a line is one event of the schema mediawiki/wikibase/entity/rdf_change",
-        )
+
+def scan_events(
+    path: AnyPath, start: int = 0, line: int = 0, stop: int | None = None, *, grows: bool = False
+) -> Iterator[Event]:
+    """Iterate over the events of a file, from a place between two of them that is after so many lines.
+
+    :param grows: what the end of the file cuts off is on its way, and no error.
+    """
+    pieces: list[tuple[int, dict[str, Any]]] = []
+    for number, end, text in _lines(path, start, line, stop):
+        if not text.strip():
+            continue
+        if grows and not text.endswith(b"\n"):
+            return
+        content = _content(path, number, text)
+        piece = content.get("sequence", 0)
+        if piece == 0 and pieces:
+            raise _problem(path, pieces[0][0], "an event of several pieces is not complete")
+        if piece and (not pieces or content["entity_id"] != pieces[0][1]["entity_id"]):
+            raise _problem(path, number, f"piece {piece} of an event that did not begin")
+        pieces.append((number, content))
+        if piece + 1 >= content.get("sequence_length", 1):
+            yield Event(path, tuple(pieces), end)
+            pieces = []
+    if pieces and not grows:
+        raise _problem(path, pieces[0][0], "an event of several pieces is not complete")
+
+
+def _lines(path: AnyPath, start: int, line: int, stop: int | None) -> Iterator[tuple[int, int, bytes]]:
+    """Iterate over lines, each with its number and the place where it ends."""
+    with open_input(path, start) as stream:
+        for number, text in enumerate(stream, line + 1):
+            if stop is not None and start >= stop:
+                return
+            start += len(text)
+            yield number, start, text
+
+
+def _content(path: AnyPath, line: int, text: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise _problem(path, line, f"not JSON: {error}") from error
+    if not isinstance(content, dict) or not isinstance(content.get("entity_id"), str):
+        raise _problem(path, line, "an event without entity_id")
+    if content.get("operation") not in _OPERATIONS:
+        raise _problem(path, line, f"the operation {content.get('operation')!r} is not known")
+    if any(not isinstance(content.get(key, 0), int) for key in ("sequence", "sequence_length")):
+        raise _problem(path, line, "sequence and sequence_length must be whole numbers")
+    try:
+        NamedNode(ENTITY + content["entity_id"])
+    except ValueError:
+        raise _problem(path, line, f"{content['entity_id']!r} cannot be the name of an entity") from None
+    return content
+
+
+def _problem(path: AnyPath, line: int, reason: str) -> DataError:
+    return DataError(
+        f"{path}:{line}: {reason}", hint="a line is one event of the schema mediawiki/wikibase/entity/rdf_change"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WikidataSource:
+    """The changes of a file of events; of one that ``grows``, what its end cuts off is left for later."""
+
+    path: AnyPath
+    grows: bool = False
+
+    def changes(self, after: int = 0) -> Iterator[SourceChange]:
+        """Iterate over the changes; those up to ``after`` are read too, because only reading counts them."""
+        for number, event in islice(enumerate(scan_events(self.path, grows=self.grows), 1), after, None):
+            forgotten = Forgotten(event.entity) if event.forgets else None
+            yield SourceChange(number, event.request(), f"{self.path}:{event.line}", forgotten=forgotten)
+
+    def place(self, sequence: int) -> str | None:
+        """Name the line of an event."""
+        event = next(islice(scan_events(self.path), sequence - 1, None), None)
+        return None if event is None else f"{self.path}:{event.line}"

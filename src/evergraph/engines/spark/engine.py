@@ -19,6 +19,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from evergraph.engines.spark.clearing import without_marks
 from evergraph.engines.spark.compile import PlanFrames
 from evergraph.engines.spark.costs import Choice, Costs, Quads, Sizes, Way
 from evergraph.engines.spark.following import SEQUENCE, SmallChange, follow
@@ -60,11 +61,15 @@ class SparkEngine:
         for view in self.views.values():
             view.plan  # noqa: B018 - what cannot be maintained is refused now
 
-    def exact(self, requested: DataFrame) -> DataFrame | pa.Table:
+    def exact(self, requested: DataFrame, *, clears: bool = False) -> DataFrame | pa.Table:
         """Return what requested changes change in the end: for each quad the last one counts, an addition last.
 
         A small change comes as an Arrow table.
+
+        :param clears: the first change clears something (`clearing`).
         """
+        if clears:
+            requested = without_marks(requested, self._quads.read(self._spark)).localCheckpoint()
         if self._way in (None, Way.FOLLOWING):
             rows = requested.select(*QUAD, SEQUENCE, WEIGHT).limit(FEW + 1).toArrow()
             if rows.num_rows <= FEW:

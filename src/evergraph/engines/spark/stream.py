@@ -51,16 +51,18 @@ _SMALL = 256 * 1024
 
 
 def read_changes(
-    spark: SparkSession, path: Path, settings: Settings | None = None, limit: Limit | None = None
+    spark: SparkSession, path: Path | str, settings: Settings | None = None, limit: Limit | None = None
 ) -> DataFrame:
     """Return a change source as a streaming DataFrame with the columns of `REQUESTED`."""
     settings, limit = settings or Settings(), limit or Limit()
     spark.dataSource.register(ChangeDataSource)
     return (
         spark.readStream.format(FORMAT)
-        .option("path", str(path.resolve()))
+        .option("path", path if isinstance(path, str) else str(path.resolve()))
         .option("follow", str(settings.follow))
         .option("settle", str(settings.settle))
+        .option("poll", str(settings.poll))
+        .option("pause", str(settings.pause))
         .option("begun", str(settings.begun))
         .option("changes", str(limit.changes))
         .option("bytes", str(limit.bytes))
@@ -99,7 +101,11 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._settings = Settings(
-            follow=options["follow"] == "True", settle=float(options["settle"]), begun=int(options["begun"])
+            follow=options["follow"] == "True",
+            settle=float(options["settle"]),
+            poll=float(options["poll"]),
+            pause=float(options["pause"]),
+            begun=int(options["begun"]),
         )
         self._path = options["path"]
         self._limit = Limit(int(options["changes"]), int(options["bytes"]))

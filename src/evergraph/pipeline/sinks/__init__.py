@@ -14,6 +14,7 @@ from evergraph.pipeline.definition import (
     PatchSink,
     Sink,
     SnapshotSink,
+    StoreSink,
     TableSink,
 )
 from evergraph.pipeline.outcomes import Outcome
@@ -21,8 +22,9 @@ from evergraph.pipeline.sinks.base import SinkWriter
 from evergraph.pipeline.sinks.endpoints import EndpointWriter
 from evergraph.pipeline.sinks.graphs import ChangesetsWriter, patch_writer
 from evergraph.pipeline.sinks.rows import JsonLinesWriter, SnapshotWriter, TableWriter
+from evergraph.pipeline.sinks.stores import StoreWriter
 from evergraph.sparql.algebra import Query, Select
-from evergraph.terms import Variable
+from evergraph.terms import DEFAULT_GRAPH, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,15 @@ def open_sink(sink: Sink, flow: Flow, places: Places, spark: SparkSession) -> Si
         case SnapshotSink(path=path):
             names = tuple(variable.value for variable in flow.variables)
             return SnapshotWriter(path, places.ledger, places.staging, flow.query, names, flow.result)
+        case StoreSink(path=path, graph=graph):
+            return StoreWriter(path, graph or (DEFAULT_GRAPH if flow.query else None), places.staging)
         case EndpointSink(query_url=query_url, update_url=update_url, graph=graph):
-            return EndpointWriter(query_url, update_url, graph, places.staging)
+            return EndpointWriter(query_url, update_url, graph, places.staging, whole=flow.query is None)
         case _:
             assert_never(sink)
 
 
-__all__ = ["Flow", "Places", "SinkWriter", "open_sink"]
+KeptInStep = StoreWriter | EndpointWriter
+"""Sinks that hold what the result is now, and can tell whether somebody emptied them."""
+
+__all__ = ["Flow", "KeptInStep", "Places", "SinkWriter", "open_sink"]

@@ -23,15 +23,29 @@ _AT_ONCE = 20_000
 
 
 class EndpointWriter:
-    """Keeps an endpoint in step. Blank nodes become IRIs (``urn:skolem:``), which is the only way to name them."""
+    """Keeps an endpoint in step, or a graph of it that is not the ``whole``.
 
-    def __init__(self, query_url: str, update_url: str, graph: NamedNode | None, staging: Path) -> None:
+    Blank nodes become IRIs (``urn:skolem:``), which is the only way to name them.
+    """
+
+    def __init__(
+        self, query_url: str, update_url: str, graph: NamedNode | None, staging: Path, *, whole: bool = False
+    ) -> None:
         self._endpoint = Endpoint(query_url, update_url)
         self._dataset = RemoteDataset(self._endpoint, Journal(), graph)
+        self._graph = graph
+        self._whole = whole
         self._staging = staging
 
     def check(self) -> None:
         """Do nothing: what is there stays, and is somebody else's."""
+
+    def is_empty(self) -> bool:
+        """Tell whether nothing is there."""
+        pattern = "{ ?s ?p ?o }" if self._graph is None else f"{{ GRAPH {self._graph} {{ ?s ?p ?o }} }}"
+        if self._whole:
+            pattern = f"{{ {pattern} UNION {{ GRAPH ?g {{ ?s ?p ?o }} }} }}"
+        return not self._endpoint.select(f"SELECT ?s WHERE {pattern} LIMIT 1")
 
     def begin(self) -> None:
         """Do nothing."""

@@ -17,27 +17,33 @@ from typing import Any
 
 from evergraph.errors import DataError
 from evergraph.rdfio import read_quads
-from evergraph.sources.changesets import group_changesets
+from evergraph.sources.changesets import group_changesets, kind_of, last_published
 from evergraph.sources.feeds.listing import Listing, fingerprint, is_settled, is_whole
-from evergraph.sources.feeds.model import ADDED, REMOVED, Limit, Offset, Piece, Settings
+from evergraph.sources.feeds.model import ADDED, CLEARED, REMOVED, Limit, Offset, Piece, Settings
 from evergraph.sources.folders import listed
 from evergraph.sources.versions import select_versions
 from evergraph.terms import Quad
 
+WEIGHTS = {"clear": CLEARED, "removed": REMOVED, "added": ADDED, "reinserted": ADDED}
+"""What the kinds of files of a changeset request."""
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The files of one change: its name in offsets, what orders it, and whether none of its files can be missing."""
+    """The files of one change: its name in offsets, what orders it, whether none of its files can be missing, and
+    whether it clears something.
+    """
 
     place: str
     key: Any
     files: tuple[Path, ...]
     whole: bool
+    clears: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FilePiece:
-    """One file: all its quads are requested to come, or to go."""
+    """One file: all its quads are requested to come, or to go; or its subjects are cleared."""
 
     sequence: int
     weight: int
@@ -81,7 +87,7 @@ class FileFeed(ABC):
 
     def start(self) -> Offset:
         """Return the offset before the first change."""
-        return {"sequence": 0, "place": "", "present": 0, "digest": ""}
+        return {"sequence": 0, "place": "", "present": 0, "digest": "", "clears": 0}
 
     def freeze(self) -> None:
         """Keep to what is there now."""
@@ -106,15 +112,20 @@ class FileFeed(ABC):
         done = self._split(items, start["place"])
         if self._checked[0] is not items or self._checked[1] != start["place"]:
             self._checked = items, start["place"], self._refuse_late(items[:done], start)
-        present = self._checked[2]
+        present, published = self._checked[2], self._published(items)
+        if published < done:
+            raise DataError(
+                f"{self._root} has fewer changes than have been taken in ({start['sequence']})",
+                hint="keep the files of changes and what says how many are published, or begin anew",
+            )
         taken: list[Item] = []
         total = 0
-        for position in range(done, len(items)):
+        for position in range(done, published):
             item = items[position]
             if self._settings.follow and not self._arrived(item, last=position + 1 == len(items)):
                 break
             total += sum(file.stat().st_size for file in item.files)
-            if taken and (len(taken) == limit.changes or total > limit.bytes):
+            if taken and (len(taken) == limit.changes or total > limit.bytes or item.clears):
                 break
             taken.append(item)
         if not taken:
@@ -124,7 +135,12 @@ class FileFeed(ABC):
             "place": taken[-1].place,
             "present": present + sum(len(item.files) for item in taken),
             "digest": _digest(taken),
+            "clears": int(taken[0].clears),
         }
+
+    def _published(self, items: list[Item]) -> int:
+        """Count the changes that may be read."""
+        return len(items)
 
     def pieces(self, start: Offset, end: Offset) -> list[Piece]:
         """Return the files of a batch."""
@@ -136,6 +152,11 @@ class FileFeed(ABC):
                 f"{self._root}: {len(batch)} changes up to {end['place']} where there were "
                 f"{int(end['sequence']) - int(start['sequence'])}: files came late or are gone",
                 hint="let files arrive in the order of their names, and keep them until they have been read",
+            )
+        if [item.clears for item in batch] != [bool(end.get("clears")), *[False] * (len(batch) - 1)]:
+            raise DataError(
+                f"{self._root}: a change up to {end['place']} clears, and did not when the batch was planned",
+                hint="give the file a later name: its change is being read",
             )
         if self._settings.begun == end["sequence"] and _digest(batch) != end["digest"]:
             raise DataError(
@@ -180,9 +201,13 @@ class ChangesetFeed(FileFeed):
 
     def _group(self, files: list[Path]) -> list[Item]:
         return [
-            Item("/".join([*folders, numeral]), (folders, number, numeral), tuple(group.values()), _is_whole(group))
-            for (folders, number, numeral), group in group_changesets(files, self._root)
+            Item("/".join([*place[0], place[2]]), place, tuple(group.values()), _is_whole(group), "clear" in group)
+            for place, group in group_changesets(files, self._root, clears=True)
         ]
+
+    def _published(self, items: list[Item]) -> int:
+        last = last_published(self._root)
+        return len(items) if last is None else bisect_right(items, last, key=lambda item: item.key[:2])
 
     def _key(self, place: str) -> Any:
         *folders, numeral = place.split("/")
@@ -190,7 +215,9 @@ class ChangesetFeed(FileFeed):
 
     def _pieces(self, sequence: int, item: Item, before: Item | None) -> Iterator[Piece]:
         for file in item.files:
-            yield FilePiece(sequence, REMOVED if ".removed." in file.name else ADDED, file)
+            named = kind_of(file.name)
+            assert named is not None
+            yield FilePiece(sequence, WEIGHTS[named[1]], file)
 
 
 class VersionFeed(FileFeed):

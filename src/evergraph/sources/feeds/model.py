@@ -7,10 +7,18 @@ from typing import Protocol, TypeAlias
 from evergraph.terms import Quad
 
 Offset: TypeAlias = dict[str, int | str]
-"""A place in a feed, as JSON: ``sequence``, ``place``, ``present``, and what a kind of feed adds."""
+"""A place in a feed, as JSON: ``sequence``, ``place``, ``present``, and what a kind of feed adds.
+
+``clears`` tells that the batch which ends there begins with a change that clears something.
+"""
 
 REMOVED, ADDED = -1, 1
-"""The weights of requested rows."""
+"""The weights of requested quads."""
+CLEARED, FORGOTTEN = 0, 2
+"""The weights of rows that are no quads: of their subject, or of the Wikidata entity that it is, everything goes first.
+
+What that is can only be told where it is known what is there: a change with such rows is the first of its batch.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +42,15 @@ class Settings:
 
     :param follow: more is to come, so that what may still be on its way is left for later.
     :param settle: seconds after which a file that does not change counts as written to its end.
+    :param poll: seconds between looks at a server for more.
+    :param pause: seconds before a request to a server is repeated that failed; twice as long each time.
     :param begun: the sequence at the end of a batch that was begun before; it must be read exactly as it was then.
     """
 
     follow: bool = False
     settle: float = 10.0
+    poll: float = 5.0
+    pause: float = 0.5
     begun: int = -1
 
 

@@ -9,10 +9,8 @@ counts when it is whole.
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 from evergraph.errors import DataError, EvergraphError
 from evergraph.files import is_gzip, open_input
@@ -22,8 +20,6 @@ from evergraph.sources.feeds.model import ADDED, REMOVED, Limit, Offset, Piece, 
 from evergraph.sources.folders import listed
 from evergraph.sources.patches import is_patch
 from evergraph.terms import NamedNode, Quad
-
-_SKIP = 1 << 20
 
 
 @dataclass(slots=True)
@@ -58,7 +54,7 @@ class Slice:
     def _scan(self) -> Iterator[tuple[RawPatch, int]]:
         prelude = [f'PA "{name}" {NamedNode(iri)} .\n'.encode() for name, iri in self.prefixes.items()]
         shift = self.start - sum(map(len, prelude))
-        with _opened(self.file, self.start) as stream:
+        with open_input(self.file, self.start) as stream:
             for raw in scan_patches(self._lines(prelude, stream), str(self.file), tail=self.tail):
                 yield raw, raw.end + shift
 
@@ -244,20 +240,3 @@ def _refuse_loose_rows(file: Path) -> None:
 def _prefixes(offset: Offset) -> dict[str, str]:
     found: dict[str, str] = json.loads(str(offset["prefixes"]))
     return found
-
-
-@contextmanager
-def _opened(file: Path, start: int) -> Iterator[BinaryIO]:
-    if is_gzip(file):
-        with open_input(file) as stream:
-            while start > 0 and (chunk := stream.read(min(start, _SKIP))):
-                start -= len(chunk)
-            yield stream
-        return
-    try:
-        plain = file.open("rb")
-    except OSError as error:
-        raise DataError(f"{file}: cannot be read: {error.strerror}", hint="check the file") from error
-    with plain:
-        plain.seek(start)
-        yield plain

@@ -1,0 +1,136 @@
+"""Changesets on a server as a feed; see `evergraph.sources.http` for what is there.
+
+An offset has the place of the last change that was read; what is before it is not looked at again. Listings are read
+by one process, folder by folder as far as a batch needs them; the files are fetched by the tasks that parse them.
+"""
+
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from evergraph.errors import DataError, SourceUnavailable
+from evergraph.sources.feeds.files import WEIGHTS
+from evergraph.sources.feeds.model import Limit, Offset, Piece, Settings
+from evergraph.sources.http import HttpChangesets, RemoteChangeset
+from evergraph.terms import Quad
+
+_MOST = 100
+"""How many changes a batch may have: nobody knows how large they are before they are fetched."""
+_USUAL = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RemotePiece:
+    """The files of one change."""
+
+    sequence: int
+    url: str
+    files: Mapping[str, str]
+    pause: float
+    size: int = _USUAL
+
+    def rows(self) -> Iterator[tuple[int, int, Quad]]:
+        """Fetch and parse the files."""
+        with HttpChangesets(self.url, pause=self.pause) as source:
+            changeset = RemoteChangeset(source, ((), 0), self.files)
+            for kind in self.files:
+                for quad in changeset.quads(kind):
+                    yield self.sequence, WEIGHTS[kind], quad
+
+
+class HttpFeed:
+    """The changes of a tree of changesets on a server."""
+
+    def __init__(self, url: str, settings: Settings) -> None:
+        self._settings = settings
+        self._source = HttpChangesets(url, pause=settings.pause)
+        self._frozen = False
+        self._known: dict[int, RemoteChangeset] = {}
+        """The changes of batches that may be asked for, by their numbers."""
+        self._ahead: Iterator[RemoteChangeset] | None = None
+        self._next: RemoteChangeset | None = None
+        """What the look ahead has seen and no batch has; both are None when it has come to the end."""
+        self._at: Offset | None = None
+        """Where the look ahead is; None if it broke off, and has to begin again."""
+        self._broken = False
+        self._looked = float("-inf")
+
+    def start(self) -> Offset:
+        """Return the offset before the first change."""
+        return {"sequence": 0, "place": "", "present": 0, "digest": "", "clears": 0}
+
+    def freeze(self) -> None:
+        """From now on, end where the listings end."""
+        self._frozen = True
+
+    def latest(self, start: Offset, limit: Limit) -> Offset:
+        """Return the end of the next batch."""
+        if self._at != start:
+            self._look(start)
+        elif self._ahead is None and self._next is None:
+            if self._frozen or time.monotonic() - self._looked < self._settings.poll:
+                return start
+            self._look(start)
+        self._known = {number: one for number, one in self._known.items() if number > int(start["sequence"])}
+        end = start
+        first, most = int(start["sequence"]) + 1, min(limit.changes, _MOST)
+        for sequence in range(first, first + most):
+            found = self._peek(begun=sequence > first)
+            if found is None or (found.clears and sequence > first):
+                break
+            self._known[sequence], self._next = found, None
+            end = {
+                "sequence": sequence,
+                "place": found.name,
+                "present": 0,
+                "digest": _digest(self._known[number] for number in range(first, sequence + 1)),
+                "clears": int(self._known[first].clears),
+            }
+        self._at = None if self._broken else end
+        return end
+
+    def _peek(self, *, begun: bool) -> RemoteChangeset | None:
+        """Look at the next change; what the server does after a batch has begun is for the next one to tell."""
+        if self._next is None and self._ahead is not None:
+            try:
+                self._next = next(self._ahead, None)
+            except SourceUnavailable:
+                self._ahead, self._at, self._broken = None, None, True
+                if not begun:
+                    raise
+                return None
+            if self._next is None:
+                self._ahead = None
+        return self._next
+
+    def _look(self, start: Offset) -> None:
+        self._ahead, self._next = self._source.pending(str(start["place"])), None
+        self._at, self._broken, self._looked = start, False, time.monotonic()
+
+    def pieces(self, start: Offset, end: Offset) -> list[Piece]:
+        """Return the changes of a batch."""
+        first, last = int(start["sequence"]) + 1, int(end["sequence"])
+        if any(number not in self._known for number in range(first, last + 1)):
+            self._known = dict(zip(range(first, last + 1), self._source.pending(str(start["place"])), strict=False))
+        batch = [self._known[number] for number in range(first, last + 1) if number in self._known]
+        if (
+            len(batch) <= last - first
+            or batch[-1].name != end["place"]
+            or [one.clears for one in batch] != [bool(end["clears"]), *[False] * (last - first)]
+            or (self._settings.begun == last and _digest(batch) != end["digest"])
+        ):
+            raise DataError(
+                f"{self._source.url}: the files of changes {first} to {last} are not those that there were before",
+                hint="let changes arrive in the order of their names, and whole; keep them until they have been read",
+            )
+        return [
+            RemotePiece(number, self._source.url, dict(one.files), self._settings.pause)
+            for number, one in enumerate(batch, first)
+        ]
+
+
+def _digest(changesets: Iterable[RemoteChangeset]) -> str:
+    """Sum up the addresses of files; what is in them is not looked at twice."""
+    names = sorted(url for one in changesets for url in one.files.values())
+    return f"{zlib.crc32(chr(0).join(names).encode()):08x}"
