@@ -54,7 +54,7 @@ pytest: setup
 
 long: setup ## run the tests with thousands of random cases for each property
 	$(call heading,long tests)
-	@$(BIN)/pytest --long
+	@$(BIN)/pytest --long -o faulthandler_timeout=0
 
 bench: setup ## run the benchmarks
 	@$(BIN)/evergraph bench
