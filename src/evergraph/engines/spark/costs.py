@@ -39,6 +39,7 @@ class Way(StrEnum):
     """How a view is brought up to date."""
 
     FOLLOWING = "following"
+    SHARES = "shares"
     INCREMENTAL = "incremental"
     DIRECT = "direct"
 
@@ -104,7 +105,7 @@ class Costs:
     def record(self, choice: Choice, seconds: float) -> None:
         """Remember how long a choice took."""
         units = choice.direct if choice.chosen is Way.DIRECT else choice.incremental
-        if choice.chosen is not Way.FOLLOWING and units:
+        if choice.chosen in (Way.INCREMENTAL, Way.DIRECT) and units:
             key = (choice.view, choice.chosen)
             rate = max(0.0, seconds - _FIXED) / units
             self._rates[key] = (self._rates.get(key, rate) + rate) / 2

@@ -1,8 +1,10 @@
 """The Spark engine: standing queries over a table of quads, batch by batch.
 
-There are three ways to bring a view up to date, and all give the same change:
+There are four ways to bring a view up to date, and all give the same change:
 
 * **following**: what a small change can touch is fetched, and the local engine does the rest (`following`);
+* **shares**: what a large change can touch is divided among the tasks, each with a local engine, for views that fall
+  apart by the values of a variable (`shares`);
 * **incremental**: the plan as DataFrames over the weights of the change (`compile`);
 * **direct**: the plan from scratch before and after, and the difference.
 
@@ -28,6 +30,7 @@ from evergraph.engines.spark.islands import Island
 from evergraph.engines.spark.relations import Relations, Version
 from evergraph.engines.spark.rows import QUAD, arrow_schema, spark_schema
 from evergraph.engines.spark.session import forget_broadcasts
+from evergraph.engines.spark.shares import VIEW, shared_changes
 from evergraph.engines.spark.vicinity import TooMuch
 from evergraph.engines.spark.views import SparkView
 from evergraph.sparql.algebra import Query
@@ -125,7 +128,8 @@ class SparkEngine:
         self._size = float(changes.count())
         relations = Relations(self._quads.read(self._spark), changes, self._size, self._sizes(), self._store)
         relations.count(pattern for view in rest for pattern in view.patterns)
-        return found | {view.name: self._delta(view, relations) for view in rest}
+        found |= self._shared([view for view in rest if self._is_shared(view, relations)], changes, relations)
+        return found | {view.name: self._delta(view, relations) for view in rest if view.name not in found}
 
     def release(self) -> None:
         """Give back what was kept for the last batch."""
@@ -160,6 +164,31 @@ class SparkEngine:
         return {
             view.name: table.rename_columns([*view.columns, WEIGHT]) for view, table in zip(views, tables, strict=True)
         }
+
+    def _is_shared(self, view: SparkView, relations: Relations) -> bool:
+        if self._way not in (None, Way.SHARES) or view.centre is None:
+            return False
+        return any(relations.matches(pattern) for pattern in view.patterns)
+
+    def _shared(
+        self, views: list[SparkView], changes: DataFrame, relations: Relations
+    ) -> dict[str, DataFrame | pa.Table]:
+        """Let the tasks maintain their shares of views, of all in one pass."""
+        if not views:
+            return {}
+        begin = time.perf_counter()
+        data = shared_changes(views, self._quads.read(self._spark), changes, relations)
+        kept = self._store(data)
+        rows = {row[0]: row[1] for row in kept.groupBy(VIEW).count().collect()}  # as many as there are views
+        seconds = (time.perf_counter() - begin) / len(views)
+        found: dict[str, DataFrame | pa.Table] = {}
+        for number, view in enumerate(views):
+            self.costs.record(Choice(view.name, round(self._size), 0, 0, Way.SHARES), seconds)
+            frame: Frame | None = Frame(view.variables, kept.where(sf.col(VIEW) == number), rows.get(number, 0))
+            if frame is not None and frame.rows and not (view.centre and view.centre.is_held):
+                frame = self._keep(frame.consolidated())
+            found[view.name] = _named(view, frame) if frame and frame.rows else arrow_schema(view.columns).empty_table()
+        return found
 
     def _delta(self, view: SparkView, relations: Relations) -> DataFrame | pa.Table:
         if not any(relations.matches(pattern) for pattern in view.patterns):

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from evergraph.delta import Bag, Delta
 from evergraph.engines.local.engine import DEFAULT_LIMIT, LocalEngine
-from evergraph.engines.spark.rows import arrow_schema, quad_of
+from evergraph.engines.spark.rows import WEIGHT, arrow_schema, quads_of
 from evergraph.sparql.algebra import Query
 from evergraph.sparql.expressions import Environment, Row
 from evergraph.terms import Quad, term_text
@@ -27,12 +27,12 @@ class Island:
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return the result over the quads that come in, which all have weight 0."""
-        quads, _ = _read(batches)
+        quads, _ = read_change(batches)
         yield self._batch(local_view(self.query, self.environment, quads)[1])
 
     def changes(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return how the result changes with the quads that have another weight."""
-        quads, delta = _read(batches)
+        quads, delta = read_change(batches)
         yield self._batch(local_changes([(self.query, self.environment)], quads, delta)[0])
 
     def _batch(self, rows: Bag[Row]) -> pa.RecordBatch:
@@ -67,14 +67,12 @@ def local_changes(queries: Iterable[tuple[Query, Environment]], quads: list[Quad
     return [changes.get(view, Bag()) for view in views]
 
 
-def _read(batches: Iterator[pa.RecordBatch]) -> tuple[list[Quad], Delta]:
+def read_change(batches: Iterator[pa.RecordBatch]) -> tuple[list[Quad], Delta]:
+    """Read old quads, which have weight 0, and the change of them."""
     quads: list[Quad] = []
-    changed: dict[int, set[Quad]] = {1: set(), -1: set()}
+    changed: dict[int, list[Quad]] = {1: [], -1: []}
     for batch in batches:
-        for *row, weight in zip(*[column.to_pylist() for column in batch.columns], strict=True):
-            quad = quad_of(row)
-            if weight:
-                changed[weight].add(quad)
-            else:
-                quads.append(quad)
+        weights = batch.column(WEIGHT).to_pylist()
+        for quad, weight in zip(quads_of(batch), weights, strict=True):
+            (changed[weight] if weight else quads).append(quad)
     return quads, Delta(frozenset(changed[1]), frozenset(changed[-1]))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyoxigraph import RdfFormat, parse
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -62,6 +63,20 @@ def quad_of(row: Sequence[str]) -> Quad:
         term_of(object_),
         graph_of(graph),
     )
+
+
+def quads_of(rows: pa.RecordBatch) -> list[Quad]:
+    """Read the quads of many rows at once."""
+    if not rows.num_rows:
+        return []
+    columns = [rows.column(name).cast(pa.large_string()) for name in QUAD]
+    lines = pc.binary_join_element_wise(
+        *columns, pa.scalar(".\n", pa.large_string()), pa.scalar(" ", pa.large_string())
+    )
+    document = lines.buffers()[2].to_pybytes()
+    quads: list[Quad] = list(parse(document, RdfFormat.N_QUADS, lenient=True, rename_blank_nodes=False))
+    assert len(quads) == rows.num_rows
+    return quads
 
 
 def graph_of(text: str) -> GraphName:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from evergraph.plan.centres import Centre, centre_of
 from evergraph.plan.distribution import island_reason
 from evergraph.plan.forms import BOOLEAN, whole_plan
 from evergraph.plan.lower import Lowering, refuse_unmaintainable
@@ -55,6 +56,11 @@ class SparkView:
     def island(self) -> str | None:
         """Why one task must maintain the view; None if it is compiled to DataFrames."""
         return island_reason(self.query, self.plan)
+
+    @cached_property
+    def centre(self) -> Centre | None:
+        """The variable by whose values tasks share the view; None if they cannot."""
+        return None if self.island is not None else centre_of(self.plan)
 
     @cached_property
     def patterns(self) -> tuple[QuadPattern, ...]:
