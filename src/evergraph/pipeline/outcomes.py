@@ -45,6 +45,11 @@ class Outcome:
         return bool(self.added or self.removed)
 
     @property
+    def is_large(self) -> bool:
+        """Whether the rows are too many for this process."""
+        return self.rows is None
+
+    @property
     def data(self) -> DataFrame | pa.Table:
         """The rows, wherever they are."""
         if self.rows is not None:
@@ -58,8 +63,8 @@ class Outcome:
             self.frame.unpersist()
 
 
-def outcome_of(frame: DataFrame | pa.Table, columns: Sequence[str]) -> Outcome:
-    """Find out what a frame holds; it is computed once."""
+def outcome_of(frame: DataFrame | pa.Table, columns: Sequence[str], *, kept: bool = False) -> Outcome:
+    """Find out what a frame holds; it is computed once, if it is not ``kept`` already."""
     names = [*columns, WEIGHT]
     if isinstance(frame, pa.Table):
         return small_outcome(frame.select(names), columns)
@@ -67,7 +72,8 @@ def outcome_of(frame: DataFrame | pa.Table, columns: Sequence[str]) -> Outcome:
     first = frame.limit(SMALL + 1).toArrow()
     if first.num_rows <= SMALL:
         return small_outcome(first, columns)
-    frame = frame.persist()
+    if not kept:
+        frame = frame.persist()
     sums = frame.agg(sf.sum(sf.greatest(WEIGHT, sf.lit(0))), sf.sum(-sf.least(WEIGHT, sf.lit(0)))).collect()[0]
     return Outcome(tuple(columns), frame, None, int(sums[0]), int(sums[1]))
 

@@ -322,7 +322,7 @@ class Runner:
         with self._engine.batch(), ExitStack() as outcomes:
             with clock.part("exact"):
                 delta = self._engine.exact(requested, clears=bool(end.get("clears")))
-                exact = outcome_of(delta, QUAD)
+                exact = outcome_of(delta, QUAD, kept=True)
                 outcomes.callback(exact.close)
             with clock.part("views"):
                 found = self._outcomes(delta) if exact else {}
@@ -333,7 +333,7 @@ class Runner:
                     self._state.note_begun(batch, sequence)
                     self._write(exact, found, batch, sequence)
             with clock.part("commit"):
-                self._table.append(exact.data, app=name, batch=batch)
+                self._table.append(exact.data, app=name, batch=batch, large=exact.is_large)
             views: dict[str, object] = {view: _counts(outcome) for view, outcome in found.items() if outcome}
         self._compact(batch, exact.added + exact.removed, clock)
         self._tell(batch, sequence, changes, exact.added, exact.removed, views, clock)
@@ -349,9 +349,9 @@ class Runner:
         frames = self._engine.deltas(delta)
         columns = {name: self._engine.views[name].columns for name in frames}
         if len(frames) < 2:
-            return {name: outcome_of(frame, columns[name]) for name, frame in frames.items()}
+            return {name: outcome_of(frame, columns[name], kept=True) for name, frame in frames.items()}
         with ThreadPoolExecutor(min(_MOST_THREADS, len(frames))) as pool:
-            jobs = {name: pool.submit(outcome_of, frame, columns[name]) for name, frame in frames.items()}
+            jobs = {name: pool.submit(outcome_of, frame, columns[name], kept=True) for name, frame in frames.items()}
             return {name: job.result() for name, job in jobs.items()}
 
     def _write(self, exact: Outcome, found: dict[str, Outcome], batch: int, sequence: int) -> None:

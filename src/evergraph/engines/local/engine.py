@@ -1,6 +1,7 @@
 """The local engine: standing queries in one process."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from evergraph.delta import Delta, Request
@@ -79,8 +80,25 @@ class LocalEngine:
             shared.environment = environment or shared.environment
             self._views[shared] = None
             return shared
-        dictionary = self._store.dictionary
-        view = View(query, dictionary)
+        view = self._prepare(query, limit, environment)
+        self._begin(view)
+        if place is not None:
+            self._sharing.keep_alone(view, place)
+        return view
+
+    def register_all(self, queries: Iterable[tuple[Query, Environment]], limit: int = DEFAULT_LIMIT) -> list[View]:
+        """Start to maintain queries that began elsewhere; the source is read once for all of them."""
+        views: list[View] = []
+        for query, environment in queries:
+            refuse_unmaintainable(query.pattern)
+            views.append(self._prepare(query, limit, environment))
+        for view in views:
+            self._begin(view)
+        return views
+
+    def _prepare(self, query: Query, limit: int | None, environment: Environment | None) -> View:
+        """Build the plan of a query, which has seen nothing yet."""
+        view = View(query, self._store.dictionary)
         if environment is not None:
             view.environment = environment
         lowering = Lowering(query.dataset)
@@ -88,18 +106,25 @@ class LocalEngine:
         view.plan = lower_query(query, lowering)
         workshop.size, workshop.touch = view.size, partial(self._dirty.__setitem__, view, None)
         view.circuit = PlanCircuit(workshop, workshop.touch, view)
-        try:
+        with self._closed_on_failure(view):
             _build(query, view.plan, lowering, view.circuit)
+        return view
+
+    def _begin(self, view: View) -> None:
+        """Let a plan take in what is there."""
+        with self._closed_on_failure(view):
             _start(view.circuit)
             view.refresh()
+        self._views[view] = None
+
+    @contextmanager
+    def _closed_on_failure(self, view: View) -> Iterator[None]:
+        try:
+            yield
         except BaseException:
             self._store.forget_missing()
             view.circuit.close()
             raise
-        self._views[view] = None
-        if place is not None:
-            self._sharing.keep_alone(view, place)
-        return view
 
     def remove(self, view: View) -> None:
         """Stop to maintain a query, and drop what only it needs."""

@@ -120,6 +120,15 @@ class Relation:
             _insert(index, columns, self.wide, quad)
         return True
 
+    def insert_all(self, quads: list[Ids]) -> None:
+        """Add many quads."""
+        if self.is_lean():
+            for columns, index in self.indexes.items():
+                grow_all(index, [(one[0], one[2]) if columns == "s" else (one[2], one[0]) for one in quads])
+        else:
+            for quad in quads:
+                self.insert(quad)
+
     def remove(self, quad: Ids) -> None:
         """Take a quad out of all indexes."""
         for columns, index in self.indexes.items():
@@ -158,8 +167,12 @@ class Relation:
         """Return an index, made if need be; `release` it in the end."""
         if columns not in self.indexes:
             made: Any = {} if columns else set()
-            for quad in self.quads():
-                _insert(made, columns, self.wide, quad)
+            turned = self.indexes.get({"s": "o", "o": "s"}.get(columns, "")) if self.is_lean() else None
+            if turned is not None:
+                grow_all(made, [(value, key) for key, values in turned.items() for value in values])
+            else:
+                for quad in self.quads():
+                    _insert(made, columns, self.wide, quad)
             self.indexes[columns] = made
             self.changed()
         self._references[columns] += 1
@@ -291,6 +304,19 @@ def grow(index: dict[Any, Any], key: Hashable, value: Hashable) -> None:
         found.add(value)
     elif value not in found:
         index[key] = (*found, value) if len(found) < FEW else {*found, value}
+
+
+def grow_all(index: dict[Any, Any], pairs: list[tuple[int, int]]) -> None:
+    """Add a value to a key, many times; as `grow` does."""
+    get = index.get
+    for key, value in pairs:
+        found = get(key)
+        if found is None:
+            index[key] = (value,)
+        elif type(found) is not tuple:
+            found.add(value)
+        elif value not in found:
+            index[key] = (*found, value) if len(found) < FEW else {*found, value}
 
 
 def shrink(index: dict[Any, Any], key: Hashable, value: Hashable) -> None:

@@ -36,6 +36,9 @@ FORMAT = 1
 SMALL = 50_000
 """Up to so many rows, a change or a tail goes through the driver."""
 
+_BROADCAST = 500_000
+"""Up to so many rows of a tail are sent to every task."""
+
 _SAMPLE = 1_000_000
 """From about so many quads, in whole buckets, follows how many subjects and objects there are."""
 
@@ -177,11 +180,16 @@ class StoredRows:
             if self.columns:
                 return base_and_tail(spark, base, net, self.columns, distinct=self.distinct)
         tail = self._frame(spark, files, files.tail)
-        if not (self.distinct and files.base):
+        return self._applied(base, tail, files.tail_rows) if files.base else consolidated(tail, self.columns)
+
+    def _applied(self, base: DataFrame, tail: DataFrame, tail_rows: int) -> DataFrame:
+        """Apply a tail of so many rows to a base; of a set, only the tail has to be added up."""
+        if not self.distinct:
             return consolidated(base.unionByName(tail), self.columns)
-        net_tail = consolidated(tail, self.columns)
-        kept = matching(base, net_tail.where(sf.col(WEIGHT) < 0), self.columns, "left_anti", broadcast=False)
-        return kept.unionByName(net_tail.where(sf.col(WEIGHT) > 0))
+        net = consolidated(tail, self.columns)
+        gone, come = (net.where(sf.col(WEIGHT) * sign > 0) for sign in (-1, 1))
+        kept = matching(base, gone, self.columns, "left_anti", broadcast=tail_rows <= _BROADCAST)
+        return kept.unionByName(come)
 
     def _frame(self, spark: SparkSession, files: Snapshot, some: Sequence[DataFile]) -> DataFrame:
         schema = spark_schema(self.columns)

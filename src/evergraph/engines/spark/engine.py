@@ -40,6 +40,8 @@ _MOST_HASHES = 2_000_000
 _LARGE = 50_000
 """From so many changed quads on, what a batch has broadcast is worth the time to forget it."""
 _LAST, _HASH, _THERE = "_last", "_hash", "_there"
+_NEVER = -1
+"""Stands for the number of a request that nobody made."""
 FEW = 20_000
 """Up to so many requested quads, a change is followed."""
 
@@ -89,17 +91,15 @@ class SparkEngine:
         there only those move whose hash is that of a requested one.
         """
         number = 2 * sf.col(SEQUENCE) + (sf.col(WEIGHT) > 0).cast("long")
-        wanted = requested.groupBy(*QUAD).agg(sf.max(number).alias(_LAST)).localCheckpoint(eager=False)
+        wanted = requested.select(*QUAD, number.alias(_LAST), sf.lit(0).alias(_THERE)).localCheckpoint(eager=False)
         hashes = wanted.select(sf.xxhash64(*QUAD).alias(_HASH))
         few = wanted.count() <= _MOST_HASHES
         present = self._quads.read(self._spark).select(*QUAD).withColumn(_HASH, sf.xxhash64(*QUAD))
-        near = present.join(sf.broadcast(hashes) if few else hashes, _HASH, "left_semi").select(*QUAD)
-        both = wanted.withColumn(_THERE, sf.lit(0)).unionByName(
-            near.withColumns({_LAST: sf.lit(None).cast("long"), _THERE: sf.lit(1)})
-        )
+        near = present.join(sf.broadcast(hashes) if few else hashes, _HASH, "left_semi")
+        both = wanted.unionAll(near.select(*QUAD, sf.lit(_NEVER).cast("long"), sf.lit(1)))
         known = both.groupBy(*QUAD).agg(sf.max(_LAST).alias(_LAST), sf.max(_THERE).alias(_THERE))
-        added = sf.pmod(sf.col(_LAST), sf.lit(2))  # that of a quad that nobody asked for is null, and not equal
-        changed = known.where(added == 1 - sf.col(_THERE))
+        added = sf.pmod(sf.col(_LAST), sf.lit(2))
+        changed = known.where((sf.col(_LAST) != _NEVER) & (added == 1 - sf.col(_THERE)))
         return changed.select(*QUAD, (2 * added - 1).alias(WEIGHT))
 
     def initial(self, name: str) -> DataFrame:

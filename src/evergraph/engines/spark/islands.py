@@ -59,7 +59,7 @@ def local_view(query: Query, environment: Environment, quads: list[Quad]) -> tup
 def local_changes(queries: Iterable[tuple[Query, Environment]], quads: list[Quad], delta: Delta) -> list[Bag[Row]]:
     """Return what a change does to the results of some queries over some quads."""
     engine = LocalEngine(lambda: quads)
-    views = [engine.register(query, limit=DEFAULT_LIMIT, environment=environment) for query, environment in queries]
+    views = engine.register_all(queries)
     changes = {view: view.changed(rows) for view, rows in engine.apply(delta)}
     for view in views:
         if view.failed is not None:

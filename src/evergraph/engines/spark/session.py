@@ -45,6 +45,8 @@ _SETTINGS: Mapping[str, str] = MappingProxyType(
         # Every operator of a task takes a page at least, and so does every table that is broadcast. Spark would make
         # pages of 64 MB, with which a plan of many parts runs out of memory over a few rows.
         "spark.buffer.pageSize": "1m",
+        # Whoever takes the first rows of a frame here takes nearly all of them: one job, not one for some parts first.
+        "spark.sql.limit.initialNumPartitions": "10000",
         # Without native libraries, Hadoop's other manager starts a process for each file of a checkpoint.
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"

@@ -5,7 +5,9 @@ engine, with the part of the change that belongs to it. Of the old quads only th
 change touches. Views whose quads go to the same places share the shuffle, and the engine.
 """
 
+import gc
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 
@@ -15,7 +17,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from evergraph.engines.local.dictionary import Dictionary, ZSet
-from evergraph.engines.local.engine import DEFAULT_LIMIT, LocalEngine
+from evergraph.engines.local.engine import LocalEngine
 from evergraph.engines.spark.islands import read_change
 from evergraph.engines.spark.relations import Relations, any_pattern
 from evergraph.engines.spark.rows import QUAD, WEIGHT, arrow_schema, spark_schema
@@ -143,21 +145,22 @@ class Share:
 
     def changes(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return how the results change with the quads whose weight is not 0."""
-        quads, delta = read_change(batches)
-        if not delta:
-            return
-        engine = LocalEngine(lambda: quads)
-        views = {
-            engine.register(query, limit=DEFAULT_LIMIT, environment=environment): number
-            for number, query, environment in self.queries
-        }
-        changes = engine.apply(delta)
-        for view in views:
-            if view.failed is not None:
-                raise view.failed
-        texts = _Texts(engine.dictionary)
-        for view, rows in changes:
-            yield self._batch(views[view], rows, len(view.variables), texts)
+        with _without_collector():
+            quads, delta = read_change(batches)
+            if not delta:
+                return
+            engine = LocalEngine(lambda: quads)
+            registered = engine.register_all([(query, environment) for _, query, environment in self.queries])
+            views = {view: number for view, (number, _, _) in zip(registered, self.queries, strict=True)}
+            changes = engine.apply(delta)
+            for view in views:
+                if view.failed is not None:
+                    raise view.failed
+            texts = _Texts(engine.dictionary)
+            for view, rows in changes:
+                yield self._batch(views[view], rows, len(view.variables), texts)
+            for view in views:
+                engine.remove(view)  # the collector would have to look at all that they keep
 
     def _batch(self, number: int, rows: ZSet, width: int, texts: "_Texts") -> pa.RecordBatch:
         columns = [pa.array([texts[row[place]] for row in rows], pa.string()) for place in range(width)]
@@ -166,6 +169,18 @@ class Share:
             [pa.array([number] * len(rows), pa.int32()), *columns, pa.array(list(rows.values()), pa.int64())],
             schema=pa.schema([(VIEW, pa.int32()), *arrow_schema([f"c{place}" for place in range(self.width)])]),
         )
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Do without garbage collection: millions of rows come, none of them in cycles, and all of them go at the end."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class _Texts(dict[int, str | None]):

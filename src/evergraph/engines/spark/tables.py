@@ -187,8 +187,13 @@ class WeightedTable(StoredRows):
             order=self.order,
             buckets=buckets,
             touched=touched,
+            bounds=self._bounds(),
             new=new,
         )
+
+    def _bounds(self) -> Sequence[str] | None:
+        """Return texts that divide the values of the first column of the order; None where rows are sorted by texts."""
+        return None
 
     def _folded(self, spark: SparkSession, files: Snapshot) -> tuple[list[AddAction], list[DataFile]]:
         rows = files.base_rows + files.tail_rows
@@ -203,7 +208,7 @@ class WeightedTable(StoredRows):
         place = bucket_of(self.key, buckets).alias(BUCKET)
         touched = sorted(row[0] for row in tail.select(place).distinct().collect())  # at most as many as buckets
         replaced = [file for file in files.base if file.bucket in set(touched)]
-        merged = consolidated(self._frame(spark, files, replaced).unionByName(tail), self.columns)
+        merged = self._applied(self._frame(spark, files, replaced), tail, files.tail_rows)
         return self._write_base(merged, buckets, touched, new=False), [*replaced, *files.tail]
 
 
@@ -218,7 +223,7 @@ class Loaded:
 
 
 class QuadTable(WeightedTable):
-    """A set of quads in the columns `QUAD`, in buckets by subject, sorted by predicate, subject and object."""
+    """A set of quads in the columns `QUAD`, in buckets by subject, sorted by `place_of` predicate and subject."""
 
     def __init__(self, path: AnyPath) -> None:
         super().__init__(path)
@@ -229,6 +234,12 @@ class QuadTable(WeightedTable):
     def make(cls, path: AnyPath) -> Self:
         """Make an empty table of quads."""
         return cls.create(path, QUAD, key="subject", order=("predicate", "subject", "object", "graph"), distinct=True)
+
+    def _bounds(self) -> Sequence[str]:
+        known = statistics.load(self.path)
+        predicates = sorted(known.predicates) if known is not None else []
+        step = max(1, -(-len(predicates) // (MOST_BOUNDS + 1)))
+        return predicates[step::step]
 
     def load(
         self,
@@ -271,7 +282,7 @@ class QuadTable(WeightedTable):
 
 
 def _is_long(files: Snapshot) -> bool:
-    return files.tail_rows > max(SMALL, files.base_rows // 10)
+    return files.tail_rows > max(SMALL, files.base_rows // 4)
 
 
 __all__ = ["COMPACTION", "LOADING", "SMALL", "Loaded", "QuadTable", "TableVersionUnknown", "WeightedTable"]

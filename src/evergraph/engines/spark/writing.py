@@ -90,11 +90,13 @@ def write_base(
     order: Sequence[str],
     buckets: int,
     touched: Sequence[int] | None = None,
+    bounds: Sequence[str] | None = None,
     new: bool = True,
 ) -> list[AddAction]:
     """Write consolidated rows as base files, one per bucket, sorted inside.
 
-    ``touched`` names the buckets that the rows fall into, where they are few.
+    ``touched`` names the buckets that the rows fall into, where they are few. If there are ``bounds``, rows are sorted
+    by `place_of` their first two columns in the order, which takes less time.
     """
     chosen = list(range(buckets)) if touched is None or 2 * len(touched) > buckets else sorted(touched)
     place = bucket_of(key, buckets)
@@ -105,7 +107,11 @@ def write_base(
         rows = rows.coalesce(1)
     else:
         rows = rows.withColumn(BUCKET, place).repartitionById(len(chosen), BUCKET).drop(BUCKET)
-    return _write_buckets(rows.sortWithinPartitions(*order) if order else rows, root, columns, buckets, chosen, new)
+    if bounds is not None:
+        rows = rows.withColumn(_PLACE, place_of(order[0], order[1], bounds)).sortWithinPartitions(_PLACE).drop(_PLACE)
+    elif order:
+        rows = rows.sortWithinPartitions(*order)
+    return _write_buckets(rows, root, columns, buckets, chosen, new)
 
 
 def write_set(

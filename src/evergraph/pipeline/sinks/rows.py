@@ -49,7 +49,7 @@ class TableWriter(PathSink):
     def write(self, outcome: Outcome, batch: int, sequence: int) -> None:
         """Commit the rows, once."""
         if outcome:
-            self._table.append(outcome.data, app=self._app, batch=batch)
+            self._table.append(outcome.data, app=self._app, batch=batch, large=outcome.is_large)
         if batch % _COMPACT_EVERY == 0 and self._table.should_compact():
             self._table.compact(self._spark)
 
