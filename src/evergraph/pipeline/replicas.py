@@ -105,8 +105,8 @@ def replicate(
         )
     if engine != "spark":
         raise UsageError(f"no engine is called {engine!r}", hint="there are 'local' and 'spark'")
-    if skip_damaged or (potential is not None and fspath(potential) == PAPER):
-        raise UsageError("--skip-damaged and --potential paper need the local engine")
+    if potential is not None and fspath(potential) == PAPER:
+        raise UsageError("--potential paper needs the local engine")
     return replicate_on_spark(
         listed_places(interests),
         changes=fspath(changes),
@@ -118,10 +118,12 @@ def replicate(
         graph=graph,
         follow=follow,
         poll=poll,
+        skip_damaged=skip_damaged,
         page=page,
         pause=pause,
         spark_master=spark_master,
         on_change=on_change or (lambda step: None),
+        report=report,
     )
 
 
@@ -137,10 +139,12 @@ def replicate_on_spark(
     graph: str | None = None,
     follow: bool = False,
     poll: float = 5.0,
+    skip_damaged: bool = False,
     page: int = PAGE,
     pause: float = 0.5,
     spark_master: str | None = None,
     on_change: Callable[[ReplicaStep], None] = lambda step: None,
+    report: Callable[[str], None] = lambda message: None,
 ) -> Replicated:
     """Keep replicas as `replicate` does, on Spark."""
     found = {name: interest for name, (interest, _) in read_interests(interests).items()}
@@ -160,6 +164,7 @@ def replicate_on_spark(
         limit=Limit(changes=1),
         poll=poll,
         pause=pause,
+        skip_damaged=skip_damaged,
     )
 
     def write_potential() -> None:
@@ -173,7 +178,7 @@ def replicate_on_spark(
             _write_difference(_aside(place, numbers[name], "candidates"), held, folder / "data.nt")
 
     try:
-        position, sizes = _run(pipeline, numbers, list(found), spark_master, on_change, follow=follow)
+        position, sizes = _run(pipeline, numbers, list(found), spark_master, on_change, report, follow=follow)
     except EvergraphError:
         with suppress(EvergraphError):
             write_potential()  # what ends the work concerns no change before it
@@ -257,6 +262,7 @@ def _run(
     names: list[str],
     master: str | None,
     on_change: Callable[[ReplicaStep], None],
+    warn: Callable[[str], None],
     *,
     follow: bool,
 ) -> tuple[int, dict[str, _Sizes]]:
@@ -286,7 +292,7 @@ def _run(
         position = sequence
 
     with spark_for(pipeline, master) as spark:
-        runner = Runner(pipeline, spark, told, follow=follow)
+        runner = Runner(pipeline, spark, told, follow=follow, warn=warn)
         position = runner.sequence()
         for name in names if runner.is_begun() else ():
             sizes[name] = _Sizes(*(runner.rows(f"{kind}{numbers[name]}") for kind in ("target", "candidates")))

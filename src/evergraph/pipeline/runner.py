@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from evergraph.engines.spark.engine import SparkEngine
 from evergraph.engines.spark.rows import QUAD, arrow_schema
-from evergraph.engines.spark.stream import planned_end, read_changes
+from evergraph.engines.spark.stream import forget_plan, planned_end, read_changes
 from evergraph.engines.spark.tables import SMALL, QuadTable
 from evergraph.errors import EmptySource, EvergraphError
 from evergraph.pipeline.definition import Pipeline, ViewDefinition, targets
@@ -31,7 +31,7 @@ from evergraph.pipeline.outcomes import Outcome, outcome_of
 from evergraph.pipeline.parts import Clock, Stopped, Target
 from evergraph.pipeline.sinks import Flow, KeptInStep, Places, open_sink
 from evergraph.pipeline.state import State
-from evergraph.sources.feeds import Settings, open_feed
+from evergraph.sources.feeds import Settings, open_feed, set_aside
 from evergraph.terms import Variable
 
 _COMPACT_EVERY = 20
@@ -48,6 +48,7 @@ class Runner:
     """One run of a pipeline.
 
     :param report: is told about every batch after it was committed.
+    :param warn: is told about changes that are set aside, before the batch counts that does without them.
     """
 
     def __init__(
@@ -57,10 +58,12 @@ class Runner:
         report: Report,
         *,
         follow: bool = False,
+        warn: Callable[[str], None] = lambda message: None,
     ) -> None:
         self._pipeline = pipeline
         self._spark = spark
         self._report = report
+        self._warn = warn
         self._follow = follow
         self._failure: BaseException | None = None
         self._stopping = threading.Event()
@@ -270,12 +273,16 @@ class Runner:
 
     def _start(self) -> StreamingQuery:
         committed = self._table.committed(self._pipeline.name) or 0
+        begun = self._state.begun(committed)
+        if self._pipeline.skip_damaged and begun < 0:
+            self._plan_anew(committed)
         settings = Settings(
             follow=self._follow,
             settle=self._pipeline.settle,
             poll=self._pipeline.poll,
             pause=self._pipeline.pause,
-            begun=self._state.begun(committed),
+            begun=begun,
+            skip_damaged=self._pipeline.skip_damaged,
         )
         stream = read_changes(self._spark, self._pipeline.changes, settings, self._pipeline.limit)
         writer = stream.writeStream.foreachBatch(self._take).option(
@@ -283,6 +290,12 @@ class Runner:
         )
         trigger: dict[str, Any] = {"processingTime": _POLL} if self._follow else {"availableNow": True}
         return writer.trigger(**trigger).start()
+
+    def _plan_anew(self, batch: int) -> None:
+        """Let a batch be planned again that was planned when damage was to stop the run, and that has not begun."""
+        planned = planned_end(self._state.checkpoint, batch)
+        if planned is not None and "damaged" not in planned:
+            forget_plan(self._state.checkpoint, batch)
 
     def _take(self, requested: DataFrame, place: int) -> None:
         """Take one batch of the stream. That it returns tells Spark that the batch is done."""
@@ -332,6 +345,8 @@ class Runner:
                 if exact:
                     self._state.note_begun(batch, sequence)
                     self._write(exact, found, batch, sequence)
+            for number, problem in set_aside(end).items():
+                self._warn(f"change {number} is set aside: {problem}")
             with clock.part("commit"):
                 self._table.append(exact.data, app=name, batch=batch)
             views: dict[str, object] = {view: _counts(outcome) for view, outcome in found.items() if outcome}
