@@ -541,6 +541,4 @@ def test_engines_have_names(tmp_path: Path) -> None:
     interest = rq(tmp_path / "athletes.rq", PREFIXES, ATHLETES)
     with pytest.raises(UsageError, match="no engine is called 'flink'"):
         eg.replicate(interest, changes=tmp_path / "changes", target=tmp_path / "target", engine="flink")
-    with pytest.raises(UsageError, match="need the local engine"):
-        eg.replicate(interest, changes=tmp_path / "changes", target=tmp_path / "target", engine="spark", follow=True)
     assert not (tmp_path / "target").exists()
