@@ -1,6 +1,6 @@
 """Damaged changes on Spark: set aside as on the local engine, line by line, and for good, however a run ends.
 
-Most of this takes Spark half a minute: see ``--long``.
+And what a replica begins with if it begins as the paper does. Most of this takes Spark half a minute: see ``--long``.
 """
 
 import gzip
@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.end_to_end.test_replicate_spark_sources import INTEREST, clearing_history, triple
 from tests.support.published import publish
-from tests.support.replica_files import Outcome, changeset, lines, rq, run
+from tests.support.replica_files import Outcome, changeset, lines, rq, run, write
 
 import evergraph as eg
 from evergraph.engines.spark.tables import QuadTable
@@ -207,3 +207,32 @@ def test_damage_in_a_pipeline(tmp_path: Path) -> None:
     assert [(line["sequence"], line["changes"]) for line in lines(found)] == [(4, 3)]
     assert found.stderr.startswith(f"evergraph: change 4 is set aside: {tmp_path}/changes/000004.added.nt:1:")
     assert len(found.stderr.splitlines()) == 1
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("spark")
+def test_the_paper_begins_with_nothing_aside(tmp_path: Path) -> None:
+    """What is in the target of one interest may be set aside by another: that stays."""
+    clearing_history(tmp_path, 10, 4)
+    quads = [triple("n", "p", "a"), triple("n", "s", "a"), triple("m", "p", "a"), triple("m", "t", "z")]
+    write(tmp_path / "more.nt", quads)
+    rq(tmp_path / "interests.rq", "", INTEREST).rename(tmp_path / "one.rq")
+    rq(tmp_path / "two.rq", "", "SELECT * { ?a <urn:p> ?b FILTER NOT EXISTS { ?b <urn:r> ?c } }")
+    last = tmp_path / "changes/000004.added.nt"
+    held = last.rename(tmp_path / "held")
+    begin = ("--init", tmp_path / "init.nt", "--init", tmp_path / "more.nt")
+    printed: dict[str, list[list[dict[str, object]]]] = {}
+    for engine in ENGINES:
+        options = ("--changes", tmp_path / "changes", "--engine", engine, "--potential", "paper")
+        arguments = ("replicate", tmp_path / "one.rq", tmp_path / "two.rq", *options, "--target", tmp_path / engine)
+        (tmp_path / "changes/lastPublishedFile.txt").write_text("000003\n")
+        first = lines(run(*arguments, *begin))
+        shutil.copy(held, last)
+        (tmp_path / "changes/lastPublishedFile.txt").unlink()
+        printed[engine] = [first, lines(run(*arguments, *begin))]
+        last.unlink()
+    assert printed["spark"] == printed["local"]
+    for name in ("one", "two"):
+        assert (tmp_path / f"spark/{name}/data.nt").read_bytes() == (tmp_path / f"local/{name}/data.nt").read_bytes()
+    usual = run("replicate", tmp_path / "one.rq", *begin, "--changes", tmp_path / "changes", "--target", tmp_path / "u")
+    assert lines(usual)[0] not in printed["local"][0], "it makes a difference"

@@ -117,7 +117,8 @@ class ViewDefinition:
 class Pipeline:
     """A checked definition; all paths are absolute. ``changes`` is a text if it is an address.
 
-    ``skip_damaged`` sets changesets aside that cannot be read.
+    ``skip_damaged`` sets changesets aside that cannot be read. From the first dataset, the triples of the views
+    ``left_out`` are taken away before anything begins, unless one of the views ``kept`` has them.
     """
 
     name: str
@@ -131,6 +132,8 @@ class Pipeline:
     poll: float = 5.0
     pause: float = 0.5
     skip_damaged: bool = False
+    left_out: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     master: str | None = None
     memory: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)

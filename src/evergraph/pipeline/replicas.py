@@ -2,7 +2,8 @@
 
 On Spark, every interest is two views, its target and its candidates, of a pipeline with one change in a batch.
 What is potentially interesting is what the candidates have more than the target: a difference of numbers while changes
-come, and of two sorted files in the end.
+come, and of two sorted files in the end. To begin as the paper does, without any, the same difference is taken from the
+first dataset.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -105,14 +106,14 @@ def replicate(
         )
     if engine != "spark":
         raise UsageError(f"no engine is called {engine!r}", hint="there are 'local' and 'spark'")
-    if potential is not None and fspath(potential) == PAPER:
-        raise UsageError("--potential paper needs the local engine")
+    paper = potential is not None and fspath(potential) == PAPER
     return replicate_on_spark(
         listed_places(interests),
         changes=fspath(changes),
         target=fspath(target),
         init=listed_places(init),
-        potential=None if potential is None else Path(potential),
+        potential=None if potential is None or paper else Path(potential),
+        paper=paper,
         state=None if state is None else Path(state),
         update_endpoint=update_endpoint,
         graph=graph,
@@ -134,6 +135,7 @@ def replicate_on_spark(
     target: str,
     init: Sequence[str] = (),
     potential: Path | None = None,
+    paper: bool = False,
     state: Path | None = None,
     update_endpoint: str | None = None,
     graph: str | None = None,
@@ -146,7 +148,7 @@ def replicate_on_spark(
     on_change: Callable[[ReplicaStep], None] = lambda step: None,
     report: Callable[[str], None] = lambda message: None,
 ) -> Replicated:
-    """Keep replicas as `replicate` does, on Spark."""
+    """Keep replicas as `replicate` does, on Spark; ``paper`` begins with nothing that is potentially interesting."""
     found = {name: interest for name, (interest, _) in read_interests(interests).items()}
     numbers = {name: number for number, name in enumerate(sorted(found))}
     refuse_target_in_source(target, changes)
@@ -165,6 +167,8 @@ def replicate_on_spark(
         poll=poll,
         pause=pause,
         skip_damaged=skip_damaged,
+        left_out=tuple(f"candidates{number}" for number in numbers.values()) if paper else (),
+        kept=tuple(f"target{number}" for number in numbers.values()) if paper else (),
     )
 
     def write_potential() -> None:

@@ -11,16 +11,18 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 
 from evergraph.engines.spark.engine import SparkEngine
-from evergraph.engines.spark.rows import QUAD, arrow_schema
+from evergraph.engines.spark.rows import QUAD, WEIGHT, arrow_schema
 from evergraph.engines.spark.stream import forget_plan, planned_end, read_changes
 from evergraph.engines.spark.tables import SMALL, QuadTable
 from evergraph.errors import EmptySource, EvergraphError
@@ -190,7 +192,22 @@ class Runner:
         if self._table.committed(self._pipeline.name) is None:
             if self._pipeline.init:
                 self._table.load(self._spark, self._pipeline.init, on_error="fail")
-            self._table.append(arrow_schema(QUAD).empty_table(), app=self._pipeline.name, batch=0)
+            with self._engine.batch():
+                self._table.append(self._left_out(), app=self._pipeline.name, batch=0)
+            if self._pipeline.left_out:
+                self._table.compact(self._spark, whole=True)
+
+    def _left_out(self) -> DataFrame | pa.Table:
+        """Return what is taken away from the first dataset."""
+        if not self._pipeline.left_out:
+            return arrow_schema(QUAD).empty_table()
+        found, kept = (self._triples(names) for names in (self._pipeline.left_out, self._pipeline.kept))
+        gone = found.subtract(kept)
+        return gone.select("*", sf.lit("").alias(QUAD[3]), sf.lit(-1).cast("long").alias(WEIGHT))
+
+    def _triples(self, views: tuple[str, ...]) -> DataFrame:
+        """Return what views of triples have now."""
+        return reduce(DataFrame.unionByName, (self._engine.initial(view).select(*QUAD[:3]) for view in views))
 
     def _open_engine(self) -> SparkEngine:
         queries = {name: query for view in self._pipeline.views for name, query in view.queries().items()}
