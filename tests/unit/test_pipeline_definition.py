@@ -49,6 +49,7 @@ def test_everything(folder: Path) -> None:
         changes = "changes.rdfp"
         init = "dump.nt"
         settle = 3
+        skip_damaged = true
         [batch]
         changes = 5
         bytes = 1000
@@ -89,6 +90,7 @@ def test_everything(folder: Path) -> None:
     found = load_pipeline(path)
     assert (found.name, found.state, found.changes) == ("all", folder / "st", folder / "changes.rdfp")
     assert (found.init, found.settle, found.limit) == ((folder / "dump.nt",), 3.0, Limit(5, 1000))
+    assert found.skip_damaged
     assert (found.master, found.memory, found.conf) == ("local[1]", "1g", {"spark.sql.shuffle.partitions": "3"})
     assert [(view and view.name, sink) for view, sink in targets(found)] == [
         (None, PatchSink(folder / "quads")),
@@ -104,6 +106,7 @@ def test_defaults(folder: Path) -> None:
     found = load_pipeline(write(folder, SOURCE + VIEW))
     assert (found.name, found.state, found.init, found.limit) == ("places", folder / "places.state", (), Limit())
     assert found.sinks == ()
+    assert not found.skip_damaged
 
 
 SINK = "[[view.sink]]\n"
@@ -112,7 +115,7 @@ MISTAKES = {
     "an unknown key": (SOURCE + "chagnes = 1\n" + VIEW, r"toml:3: source.chagnes: unknown.*did you mean 'changes'\?"),
     "nothing close": (
         SOURCE + "zzz = 1\n" + VIEW,
-        r"toml:3: source.zzz: unknown.*known here: changes, init, poll, settle",
+        r"toml:3: source.zzz: unknown.*known here: changes, init, poll, settle, skip_damaged",
     ),
     "no source": (
         VIEW,
@@ -123,6 +126,7 @@ MISTAKES = {
     "standard input": ('[source]\nchanges = "-"\n' + VIEW, r"toml:2: source.changes: .*standard input"),
     "a list of numbers": (SOURCE + "init = [1]\n" + VIEW, r"toml:3: source.init: expected a text or a list of texts"),
     "no changes at all": (SOURCE + VIEW + "[batch]\nchanges = 0\n", r"toml:7: batch.changes: .*from 1 on, not 0"),
+    "neither true nor false": (SOURCE + "skip_damaged = 1\n" + VIEW, r"toml:3: source.skip_damaged: expected true or"),
     "a negative time": (SOURCE + "settle = -1\n" + VIEW, r"toml:3: source.settle: expected a number of seconds"),
     "a bad name": ('[pipeline]\nname = "a/b"\n' + SOURCE + VIEW, r"toml:2: pipeline.name: 'a/b' cannot be a name"),
     "no name": (SOURCE + '[[view]]\ntext = "ASK {}"\n', r"toml:3: view: the key 'name' is missing"),

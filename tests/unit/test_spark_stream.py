@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evergraph.engines.spark.rows import QUAD
-from evergraph.engines.spark.stream import ChangeReader, Portion, planned_end, read_file, share_out
+from evergraph.engines.spark.stream import ChangeReader, Portion, forget_plan, planned_end, read_file, share_out
 from evergraph.errors import DataError, SyntaxProblem
 from evergraph.sources.feeds.files import FilePiece
 from evergraph.terms import Quad
@@ -26,7 +26,7 @@ class Fake:
 
 def options(path: Path, **others: object) -> dict[str, str]:
     settings = {"path": path, "follow": False, "settle": 1.0, "poll": 1.0, "pause": 0.1, "begun": -1}
-    settings |= {"changes": 2, "bytes": 10**6, "tasks": 2}
+    settings |= {"skip_damaged": False, "changes": 2, "bytes": 10**6, "tasks": 2}
     return {key: str(value) for key, value in (settings | others).items()}
 
 
@@ -82,4 +82,9 @@ def test_a_checkpoint_tells_where_a_batch_ends(tmp_path: Path) -> None:
     assert planned_end(tmp_path, 0) is None
     (tmp_path / "offsets").mkdir()
     (tmp_path / "offsets" / "0").write_text('v1\n{"batchWatermarkMs":0}\n{"sequence":3,"place":"a"}')
+    (tmp_path / "offsets" / ".0.crc").write_bytes(b"crc")
     assert planned_end(tmp_path, 0) == {"sequence": 3, "place": "a"}
+    forget_plan(tmp_path, 0)
+    assert planned_end(tmp_path, 0) is None
+    assert list((tmp_path / "offsets").iterdir()) == []
+    forget_plan(tmp_path, 0)

@@ -44,7 +44,10 @@ def run(
             sys.stdout.flush()
             step_done()
 
-        run_pipeline(definition, follow, spark_master, report=tell)
+        def warn(message: str) -> None:
+            typer.echo(f"evergraph: {message}", err=True)
+
+        run_pipeline(definition, follow, spark_master, report=tell, warn=warn)
 
 
 def watch_on_spark(query: Query, changes: Path, init: list[Path] | None, master: str | None) -> None:

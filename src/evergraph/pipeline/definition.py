@@ -115,7 +115,11 @@ class ViewDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A checked definition; all paths are absolute. ``changes`` is a text if it is an address."""
+    """A checked definition; all paths are absolute. ``changes`` is a text if it is an address.
+
+    ``skip_damaged`` sets changesets aside that cannot be read. From the first dataset, the triples of the views
+    ``left_out`` are taken away before anything begins, unless one of the views ``kept`` has them.
+    """
 
     name: str
     state: Path
@@ -127,6 +131,9 @@ class Pipeline:
     settle: float = 10.0
     poll: float = 5.0
     pause: float = 0.5
+    skip_damaged: bool = False
+    left_out: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     master: str | None = None
     memory: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -147,6 +154,7 @@ def load_pipeline(path: str | Path) -> Pipeline:
         init=tuple(_existing(source, "init", text) for text in source.texts("init")),
         settle=_positive(source, "settle", 10.0, zero=True),
         poll=_positive(source, "poll", 5.0),
+        skip_damaged=bool(source.get("skip_damaged", bool, False)),
         limit=Limit(int(_count(batch, "changes", 1_000)), int(_count(batch, "bytes", 64 * 2**20))),
         master=spark.get("master", str),
         memory=spark.get("memory", str),

@@ -2,7 +2,8 @@
 
 On Spark, every interest is two views, its target and its candidates, of a pipeline with one change in a batch.
 What is potentially interesting is what the candidates have more than the target: a difference of numbers while changes
-come, and of two sorted files in the end.
+come, and of two sorted files in the end. To begin as the paper does, without any, the same difference is taken from the
+first dataset.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -105,23 +106,25 @@ def replicate(
         )
     if engine != "spark":
         raise UsageError(f"no engine is called {engine!r}", hint="there are 'local' and 'spark'")
-    if skip_damaged or (potential is not None and fspath(potential) == PAPER):
-        raise UsageError("--skip-damaged and --potential paper need the local engine")
+    paper = potential is not None and fspath(potential) == PAPER
     return replicate_on_spark(
         listed_places(interests),
         changes=fspath(changes),
         target=fspath(target),
         init=listed_places(init),
-        potential=None if potential is None else Path(potential),
+        potential=None if potential is None or paper else Path(potential),
+        paper=paper,
         state=None if state is None else Path(state),
         update_endpoint=update_endpoint,
         graph=graph,
         follow=follow,
         poll=poll,
+        skip_damaged=skip_damaged,
         page=page,
         pause=pause,
         spark_master=spark_master,
         on_change=on_change or (lambda step: None),
+        report=report,
     )
 
 
@@ -132,17 +135,20 @@ def replicate_on_spark(
     target: str,
     init: Sequence[str] = (),
     potential: Path | None = None,
+    paper: bool = False,
     state: Path | None = None,
     update_endpoint: str | None = None,
     graph: str | None = None,
     follow: bool = False,
     poll: float = 5.0,
+    skip_damaged: bool = False,
     page: int = PAGE,
     pause: float = 0.5,
     spark_master: str | None = None,
     on_change: Callable[[ReplicaStep], None] = lambda step: None,
+    report: Callable[[str], None] = lambda message: None,
 ) -> Replicated:
-    """Keep replicas as `replicate` does, on Spark."""
+    """Keep replicas as `replicate` does, on Spark; ``paper`` begins with nothing that is potentially interesting."""
     found = {name: interest for name, (interest, _) in read_interests(interests).items()}
     numbers = {name: number for number, name in enumerate(sorted(found))}
     refuse_target_in_source(target, changes)
@@ -160,6 +166,9 @@ def replicate_on_spark(
         limit=Limit(changes=1),
         poll=poll,
         pause=pause,
+        skip_damaged=skip_damaged,
+        left_out=tuple(f"candidates{number}" for number in numbers.values()) if paper else (),
+        kept=tuple(f"target{number}" for number in numbers.values()) if paper else (),
     )
 
     def write_potential() -> None:
@@ -173,7 +182,7 @@ def replicate_on_spark(
             _write_difference(_aside(place, numbers[name], "candidates"), held, folder / "data.nt")
 
     try:
-        position, sizes = _run(pipeline, numbers, list(found), spark_master, on_change, follow=follow)
+        position, sizes = _run(pipeline, numbers, list(found), spark_master, on_change, report, follow=follow)
     except EvergraphError:
         with suppress(EvergraphError):
             write_potential()  # what ends the work concerns no change before it
@@ -257,6 +266,7 @@ def _run(
     names: list[str],
     master: str | None,
     on_change: Callable[[ReplicaStep], None],
+    warn: Callable[[str], None],
     *,
     follow: bool,
 ) -> tuple[int, dict[str, _Sizes]]:
@@ -286,7 +296,7 @@ def _run(
         position = sequence
 
     with spark_for(pipeline, master) as spark:
-        runner = Runner(pipeline, spark, told, follow=follow)
+        runner = Runner(pipeline, spark, told, follow=follow, warn=warn)
         position = runner.sequence()
         for name in names if runner.is_begun() else ():
             sizes[name] = _Sizes(*(runner.rows(f"{kind}{numbers[name]}") for kind in ("target", "candidates")))

@@ -11,17 +11,19 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 
 from evergraph.engines.spark.engine import SparkEngine
-from evergraph.engines.spark.rows import QUAD, arrow_schema
-from evergraph.engines.spark.stream import planned_end, read_changes
+from evergraph.engines.spark.rows import QUAD, WEIGHT, arrow_schema
+from evergraph.engines.spark.stream import forget_plan, planned_end, read_changes
 from evergraph.engines.spark.tables import SMALL, QuadTable
 from evergraph.errors import EmptySource, EvergraphError
 from evergraph.pipeline.definition import Pipeline, ViewDefinition, targets
@@ -31,7 +33,7 @@ from evergraph.pipeline.outcomes import Outcome, outcome_of
 from evergraph.pipeline.parts import Clock, Stopped, Target
 from evergraph.pipeline.sinks import Flow, KeptInStep, Places, open_sink
 from evergraph.pipeline.state import State
-from evergraph.sources.feeds import Settings, open_feed
+from evergraph.sources.feeds import Settings, open_feed, set_aside
 from evergraph.terms import Variable
 
 _COMPACT_EVERY = 20
@@ -48,6 +50,7 @@ class Runner:
     """One run of a pipeline.
 
     :param report: is told about every batch after it was committed.
+    :param warn: is told about changes that are set aside, before the batch counts that does without them.
     """
 
     def __init__(
@@ -57,10 +60,12 @@ class Runner:
         report: Report,
         *,
         follow: bool = False,
+        warn: Callable[[str], None] = lambda message: None,
     ) -> None:
         self._pipeline = pipeline
         self._spark = spark
         self._report = report
+        self._warn = warn
         self._follow = follow
         self._failure: BaseException | None = None
         self._stopping = threading.Event()
@@ -187,7 +192,22 @@ class Runner:
         if self._table.committed(self._pipeline.name) is None:
             if self._pipeline.init:
                 self._table.load(self._spark, self._pipeline.init, on_error="fail")
-            self._table.append(arrow_schema(QUAD).empty_table(), app=self._pipeline.name, batch=0)
+            with self._engine.batch():
+                self._table.append(self._left_out(), app=self._pipeline.name, batch=0)
+            if self._pipeline.left_out:
+                self._table.compact(self._spark, whole=True)
+
+    def _left_out(self) -> DataFrame | pa.Table:
+        """Return what is taken away from the first dataset."""
+        if not self._pipeline.left_out:
+            return arrow_schema(QUAD).empty_table()
+        found, kept = (self._triples(names) for names in (self._pipeline.left_out, self._pipeline.kept))
+        gone = found.subtract(kept)
+        return gone.select("*", sf.lit("").alias(QUAD[3]), sf.lit(-1).cast("long").alias(WEIGHT))
+
+    def _triples(self, views: tuple[str, ...]) -> DataFrame:
+        """Return what views of triples have now."""
+        return reduce(DataFrame.unionByName, (self._engine.initial(view).select(*QUAD[:3]) for view in views))
 
     def _open_engine(self) -> SparkEngine:
         queries = {name: query for view in self._pipeline.views for name, query in view.queries().items()}
@@ -270,12 +290,16 @@ class Runner:
 
     def _start(self) -> StreamingQuery:
         committed = self._table.committed(self._pipeline.name) or 0
+        begun = self._state.begun(committed)
+        if self._pipeline.skip_damaged and begun < 0:
+            self._plan_anew(committed)
         settings = Settings(
             follow=self._follow,
             settle=self._pipeline.settle,
             poll=self._pipeline.poll,
             pause=self._pipeline.pause,
-            begun=self._state.begun(committed),
+            begun=begun,
+            skip_damaged=self._pipeline.skip_damaged,
         )
         stream = read_changes(self._spark, self._pipeline.changes, settings, self._pipeline.limit)
         writer = stream.writeStream.foreachBatch(self._take).option(
@@ -283,6 +307,12 @@ class Runner:
         )
         trigger: dict[str, Any] = {"processingTime": _POLL} if self._follow else {"availableNow": True}
         return writer.trigger(**trigger).start()
+
+    def _plan_anew(self, batch: int) -> None:
+        """Let a batch be planned again that was planned when damage was to stop the run, and that has not begun."""
+        planned = planned_end(self._state.checkpoint, batch)
+        if planned is not None and "damaged" not in planned:
+            forget_plan(self._state.checkpoint, batch)
 
     def _take(self, requested: DataFrame, place: int) -> None:
         """Take one batch of the stream. That it returns tells Spark that the batch is done."""
@@ -332,6 +362,8 @@ class Runner:
                 if exact:
                     self._state.note_begun(batch, sequence)
                     self._write(exact, found, batch, sequence)
+            for number, problem in set_aside(end).items():
+                self._warn(f"change {number} is set aside: {problem}")
             with clock.part("commit"):
                 self._table.append(exact.data, app=name, batch=batch, large=exact.is_large)
             views: dict[str, object] = {view: _counts(outcome) for view, outcome in found.items() if outcome}

@@ -26,6 +26,7 @@ def run(
     spark_master: str | None = None,
     *,
     report: Report | None = None,
+    warn: Callable[[str], None] = lambda message: None,
 ) -> list[dict[str, object]]:
     """Run a pipeline until its source is exhausted, or with ``follow`` until it is interrupted.
 
@@ -33,6 +34,7 @@ def run(
     is stopped at the end, unless it was running before.
 
     :param report: is told about every batch after it was committed; without it, the reports are returned.
+    :param warn: is told about changes that are set aside because they cannot be read.
     :returns: a report for every committed batch: its number, the sequence reached, what was inserted and deleted, what
         each view gained and lost, and how long it took. With ``report``, an empty list.
     """
@@ -41,7 +43,7 @@ def run(
     pipeline = path if isinstance(path, Pipeline) else load_pipeline(path)
     reports: list[dict[str, object]] = []
     with spark_for(pipeline, spark_master) as spark:
-        runner = Runner(pipeline, spark, report or reports.append, follow=follow)
+        runner = Runner(pipeline, spark, report or reports.append, follow=follow, warn=warn)
         with stopped_by_signals(runner.stop):
             runner.run()
     return reports

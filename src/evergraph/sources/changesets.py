@@ -57,6 +57,11 @@ class Changeset:
         """Read the subjects whose triples all go."""
         return frozenset(quad.subject for quad in self._quads("clear"))
 
+    def check(self) -> None:
+        """Read everything, in the order in which a source does, and keep nothing: what is wrong is raised."""
+        self.read(frozenset())
+        self.cleared()
+
     def _quads(self, kind: str, predicates: frozenset[NamedNode] | None = None) -> frozenset[Quad]:
         path = self.files.get(kind)
         return with_predicates(read_quads(path, rename_blank_nodes=False) if path else (), predicates)

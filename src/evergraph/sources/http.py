@@ -59,6 +59,10 @@ class RemoteChangeset:
         request = Request(removed=quads["removed"], added=quads["added"] | quads["reinserted"])
         return request, frozenset(quad.subject for quad in quads["clear"])
 
+    def check(self) -> None:
+        """Fetch everything, and keep nothing: what is wrong is raised."""
+        self.read(frozenset())
+
     def quads(self, kind: str, predicates: frozenset[NamedNode] | None = None) -> frozenset[Quad]:
         """Fetch the file of one kind, if there is one."""
         url = self.files.get(kind)

@@ -64,6 +64,7 @@ def read_changes(
         .option("poll", str(settings.poll))
         .option("pause", str(settings.pause))
         .option("begun", str(settings.begun))
+        .option("skip_damaged", str(settings.skip_damaged))
         .option("changes", str(limit.changes))
         .option("bytes", str(limit.bytes))
         .option("tasks", str(spark.sparkContext.defaultParallelism))
@@ -106,6 +107,7 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             poll=float(options["poll"]),
             pause=float(options["pause"]),
             begun=int(options["begun"]),
+            skip_damaged=options["skip_damaged"] == "True",
         )
         self._path = options["path"]
         self._limit = Limit(int(options["changes"]), int(options["bytes"]))
@@ -205,3 +207,9 @@ def planned_end(checkpoint: Path, batch: int) -> Offset | None:
         return None
     found: Offset = json.loads(lines[-1])
     return found
+
+
+def forget_plan(checkpoint: Path, batch: int) -> None:
+    """Take from a checkpoint where a batch ends, so that it is planned anew; nothing may have been made of it yet."""
+    for name in (f".{batch}.crc", str(batch)):  # a file without its checksum can be read, should this be cut off
+        (checkpoint / "offsets" / name).unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from evergraph.sources import ChangesetSource, PatchSource, VersionSource, open_
 from evergraph.sources.feeds.events import EventFeed
 from evergraph.sources.feeds.files import ChangesetFeed, VersionFeed
 from evergraph.sources.feeds.http import HttpFeed
-from evergraph.sources.feeds.model import ALL, Feed, Limit, Offset, Piece, Settings
+from evergraph.sources.feeds.model import ALL, Feed, Limit, Offset, Piece, Settings, set_aside
 from evergraph.sources.feeds.patches import PatchFeed
 from evergraph.sources.wikidata import WikidataSource
 
@@ -39,4 +39,4 @@ def open_feed(path: AnyPath, settings: Settings | None = None) -> Feed:
             raise AssertionError(other)
 
 
-__all__ = ["ALL", "Feed", "Limit", "Offset", "Piece", "Settings", "open_feed"]
+__all__ = ["ALL", "Feed", "Limit", "Offset", "Piece", "Settings", "open_feed", "set_aside"]

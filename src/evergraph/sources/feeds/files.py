@@ -6,8 +6,12 @@ settle. Of a folder that is read once, everything counts that is there.
 
 A file that was read is not looked at again. What is noticed is a file that comes before the place that was reached, be
 it a late change or the late half of one, unless as many files were taken away meanwhile.
+
+A damaged changeset is found when it is read; or when it is planned, if it is to be set aside: as a whole, and whatever
+becomes of its files after that.
 """
 
+import json
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,9 +21,19 @@ from typing import Any
 
 from evergraph.errors import DataError
 from evergraph.rdfio import read_quads
-from evergraph.sources.changesets import group_changesets, kind_of, last_published
+from evergraph.sources.changesets import Changeset, group_changesets, kind_of, last_published
 from evergraph.sources.feeds.listing import Listing, fingerprint, is_settled, is_whole
-from evergraph.sources.feeds.model import ADDED, CLEARED, REMOVED, Limit, Offset, Piece, Settings
+from evergraph.sources.feeds.model import (
+    ADDED,
+    CLEARED,
+    REMOVED,
+    Limit,
+    Offset,
+    Piece,
+    Settings,
+    damage_found,
+    set_aside,
+)
 from evergraph.sources.folders import listed
 from evergraph.sources.versions import select_versions
 from evergraph.terms import Quad
@@ -85,6 +99,10 @@ class FileFeed(ABC):
     def _pieces(self, sequence: int, item: Item, before: Item | None) -> Iterator[Piece]:
         """Return what is to be read for one change."""
 
+    def _damage(self, item: Item) -> str:
+        """Tell what is wrong with a change that is to be set aside; empty if it is to be read."""
+        return ""
+
     def start(self) -> Offset:
         """Return the offset before the first change."""
         return {"sequence": 0, "place": "", "present": 0, "digest": "", "clears": 0}
@@ -128,22 +146,28 @@ class FileFeed(ABC):
             if taken and (len(taken) == limit.changes or total > limit.bytes or item.clears):
                 break
             taken.append(item)
-        if not taken:
-            return start
-        return {
+        return self._after(start, taken, present) if taken else start
+
+    def _after(self, start: Offset, taken: list[Item], present: int) -> Offset:
+        """Return the offset after some changes; damage is looked for now, if it is not for the reader to tell."""
+        numbered = _numbered(start, taken)
+        damaged = {number: problem for number, item in numbered.items() if (problem := self._damage(item))}
+        whole = [item for number, item in numbered.items() if number not in damaged]
+        end: Offset = {
             "sequence": int(start["sequence"]) + len(taken),
             "place": taken[-1].place,
             "present": present + sum(len(item.files) for item in taken),
-            "digest": _digest(taken),
-            "clears": int(taken[0].clears),
+            "digest": _digest(whole),
+            "clears": int(taken[0].clears and taken[0] in whole),
         }
+        return {**end, "damaged": json.dumps(damaged)} if self._settings.skip_damaged else end
 
     def _published(self, items: list[Item]) -> int:
         """Count the changes that may be read."""
         return len(items)
 
     def pieces(self, start: Offset, end: Offset) -> list[Piece]:
-        """Return the files of a batch."""
+        """Return the files of a batch, without those of changes that are set aside."""
         items = self._items()
         first, last = self._split(items, start["place"]), self._split(items, end["place"])
         batch = items[first:last]
@@ -153,24 +177,31 @@ class FileFeed(ABC):
                 f"{int(end['sequence']) - int(start['sequence'])}: files came late or are gone",
                 hint="let files arrive in the order of their names, and keep them until they have been read",
             )
-        if [item.clears for item in batch] != [bool(end.get("clears")), *[False] * (len(batch) - 1)]:
-            raise DataError(
-                f"{self._root}: a change up to {end['place']} clears, and did not when the batch was planned",
-                hint="give the file a later name: its change is being read",
-            )
-        if self._settings.begun == end["sequence"] and _digest(batch) != end["digest"]:
-            raise DataError(
-                f"{self._root}: files up to {end['place']} are not what they were when the batch was begun",
-                hint="put the files back as they were: a part of the batch has been written already",
-            )
+        numbered = _numbered(start, batch)
+        aside = set_aside(end)
+        self._refuse_changed([item for number, item in numbered.items() if number not in aside], batch[:1], end)
         before = items[first - 1] if first else None
         if before and before.place != start["place"]:
             before = None
         pieces: list[Piece] = []
-        for sequence, item in enumerate(batch, int(start["sequence"]) + 1):
-            pieces += self._pieces(sequence, item, before)
+        for sequence, item in numbered.items():
+            if sequence not in aside:
+                pieces += self._pieces(sequence, item, before)
             before = item
         return pieces
+
+    def _refuse_changed(self, whole: list[Item], first: list[Item], end: Offset) -> None:
+        """See that the changes of a batch which are read are what they were when it was planned, or begun."""
+        if [item for item in whole if item.clears] != (first if end.get("clears") else []):
+            raise DataError(
+                f"{self._root}: a change up to {end['place']} clears, and did not when the batch was planned",
+                hint="give the file a later name: its change is being read",
+            )
+        if self._settings.begun == end["sequence"] and _digest(whole) != end["digest"]:
+            raise DataError(
+                f"{self._root}: files up to {end['place']} are not what they were when the batch was begun",
+                hint="put the files back as they were: a part of the batch has been written already",
+            )
 
     def _arrived(self, item: Item, *, last: bool) -> bool:
         settle = self._settings.settle
@@ -205,6 +236,9 @@ class ChangesetFeed(FileFeed):
             for place, group in group_changesets(files, self._root, clears=True)
         ]
 
+    def _damage(self, item: Item) -> str:
+        return damage_found(Changeset(_by_kind(item)).check) if self._settings.skip_damaged else ""
+
     def _published(self, items: list[Item]) -> int:
         last = last_published(self._root)
         return len(items) if last is None else bisect_right(items, last, key=lambda item: item.key[:2])
@@ -214,10 +248,8 @@ class ChangesetFeed(FileFeed):
         return tuple(folders), int(numeral), numeral
 
     def _pieces(self, sequence: int, item: Item, before: Item | None) -> Iterator[Piece]:
-        for file in item.files:
-            named = kind_of(file.name)
-            assert named is not None
-            yield FilePiece(sequence, WEIGHTS[named[1]], file)
+        for kind, file in _by_kind(item).items():
+            yield FilePiece(sequence, WEIGHTS[kind], file)
 
 
 class VersionFeed(FileFeed):
@@ -248,6 +280,15 @@ class VersionFeed(FileFeed):
 
 def _is_whole(group: Mapping[str, Path]) -> bool:
     return {"removed", "added"} <= group.keys()
+
+
+def _by_kind(item: Item) -> dict[str, Path]:
+    return {named[1]: file for file in item.files if (named := kind_of(file.name))}
+
+
+def _numbered(start: Offset, items: Sequence[Item]) -> dict[int, Item]:
+    """Number the changes of a batch."""
+    return dict(enumerate(items, int(start["sequence"]) + 1))
 
 
 def _digest(items: Sequence[Item]) -> str:

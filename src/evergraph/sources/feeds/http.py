@@ -1,9 +1,11 @@
 """Changesets on a server as a feed; see `evergraph.sources.http` for what is there.
 
 An offset has the place of the last change that was read; what is before it is not looked at again. Listings are read
-by one process, folder by folder as far as a batch needs them; the files are fetched by the tasks that parse them.
+by one process, folder by folder as far as a batch needs them; the files are fetched by the tasks that parse them. If
+damaged changes are to be set aside, that process fetches each of them before.
 """
 
+import json
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 
 from evergraph.errors import DataError, SourceUnavailable
 from evergraph.sources.feeds.files import WEIGHTS
-from evergraph.sources.feeds.model import Limit, Offset, Piece, Settings
+from evergraph.sources.feeds.model import Limit, Offset, Piece, Settings, damage_found, set_aside
 from evergraph.sources.http import HttpChangesets, RemoteChangeset
 from evergraph.terms import Quad
 
@@ -74,21 +76,42 @@ class HttpFeed:
             self._look(start)
         self._known = {number: one for number, one in self._known.items() if number > int(start["sequence"])}
         end = start
+        damaged: dict[int, str] = {}
         first, most = int(start["sequence"]) + 1, min(limit.changes, _MOST)
         for sequence in range(first, first + most):
             found = self._peek(begun=sequence > first)
             if found is None or (found.clears and sequence > first):
                 break
+            problem = self._damage(found, begun=sequence > first)
+            if problem is None:
+                break
             self._known[sequence], self._next = found, None
-            end = {
-                "sequence": sequence,
-                "place": found.name,
-                "present": 0,
-                "digest": _digest(self._known[number] for number in range(first, sequence + 1)),
-                "clears": int(self._known[first].clears),
-            }
+            if problem:
+                damaged[sequence] = problem
+            end = self._after(first, sequence, damaged)
         self._at = None if self._broken else end
         return end
+
+    def _after(self, first: int, last: int, damaged: Mapping[int, str]) -> Offset:
+        """Return the offset after the changes of a batch."""
+        whole = [self._known[number] for number in range(first, last + 1) if number not in damaged]
+        end: Offset = {
+            "sequence": last,
+            "place": self._known[last].name,
+            "present": 0,
+            "digest": _digest(whole),
+            "clears": int(self._known[first].clears and first not in damaged),
+        }
+        return {**end, "damaged": json.dumps(damaged)} if self._settings.skip_damaged else end
+
+    def _damage(self, found: RemoteChangeset, *, begun: bool) -> str | None:
+        """Tell what is wrong with a change that is to be set aside, empty if it is to be read; None: ask later."""
+        try:
+            return damage_found(found.check) if self._settings.skip_damaged else ""
+        except SourceUnavailable:
+            if not begun:
+                raise
+            return None
 
     def _peek(self, *, begun: bool) -> RemoteChangeset | None:
         """Look at the next change; what the server does after a batch has begun is for the next one to tell."""
@@ -109,16 +132,18 @@ class HttpFeed:
         self._at, self._broken, self._looked = start, False, time.monotonic()
 
     def pieces(self, start: Offset, end: Offset) -> list[Piece]:
-        """Return the changes of a batch."""
+        """Return the changes of a batch, without those that are set aside."""
         first, last = int(start["sequence"]) + 1, int(end["sequence"])
         if any(number not in self._known for number in range(first, last + 1)):
             self._known = dict(zip(range(first, last + 1), self._source.pending(str(start["place"])), strict=False))
-        batch = [self._known[number] for number in range(first, last + 1) if number in self._known]
+        batch = {number: self._known[number] for number in range(first, last + 1) if number in self._known}
+        aside = set_aside(end)
+        whole = {number: one for number, one in batch.items() if number not in aside}
         if (
             len(batch) <= last - first
-            or batch[-1].name != end["place"]
-            or [one.clears for one in batch] != [bool(end["clears"]), *[False] * (last - first)]
-            or (self._settings.begun == last and _digest(batch) != end["digest"])
+            or batch[last].name != end["place"]
+            or [number for number, one in whole.items() if one.clears] != ([first] if end["clears"] else [])
+            or (self._settings.begun == last and _digest(whole.values()) != end["digest"])
         ):
             raise DataError(
                 f"{self._source.url}: the files of changes {first} to {last} are not those that there were before",
@@ -126,7 +151,7 @@ class HttpFeed:
             )
         return [
             RemotePiece(number, self._source.url, dict(one.files), self._settings.pause)
-            for number, one in enumerate(batch, first)
+            for number, one in whole.items()
         ]
 
 

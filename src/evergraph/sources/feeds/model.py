@@ -1,15 +1,18 @@
 """What a feed is: offsets, limits, and the pieces that a batch consists of."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from evergraph.errors import DataError, SyntaxProblem
 from evergraph.terms import Quad
 
 Offset: TypeAlias = dict[str, int | str]
 """A place in a feed, as JSON: ``sequence``, ``place``, ``present``, and what a kind of feed adds.
 
-``clears`` tells that the batch which ends there begins with a change that clears something.
+``clears`` tells that the batch which ends there begins with a change that clears something. ``damaged`` is there if the
+batch was planned to do without changes that cannot be read (`set_aside`).
 """
 
 REMOVED, ADDED = -1, 1
@@ -45,6 +48,7 @@ class Settings:
     :param poll: seconds between looks at a server for more.
     :param pause: seconds before a request to a server is repeated that failed; twice as long each time.
     :param begun: the sequence at the end of a batch that was begun before; it must be read exactly as it was then.
+    :param skip_damaged: set changesets aside that cannot be read; to know which, each is read when it is planned.
     """
 
     follow: bool = False
@@ -52,6 +56,7 @@ class Settings:
     poll: float = 5.0
     pause: float = 0.5
     begun: int = -1
+    skip_damaged: bool = False
 
 
 class Piece(Protocol):
@@ -79,3 +84,21 @@ class Feed(Protocol):
 
     def pieces(self, start: Offset, end: Offset) -> list[Piece]:
         """Return what a batch consists of."""
+
+
+def set_aside(end: Offset) -> dict[int, str]:
+    """Return what the batch that ends at an offset does without: numbers of changes, and what is wrong with each.
+
+    This is settled when the batch is planned: a file that is mended after that does not change it.
+    """
+    found: dict[str, str] = json.loads(str(end.get("damaged", "{}")))
+    return {int(number): problem for number, problem in found.items()}
+
+
+def damage_found(read: Callable[[], object]) -> str:
+    """Read a change, and tell what is wrong with it; empty if nothing is."""
+    try:
+        read()
+    except (DataError, SyntaxProblem) as error:
+        return error.message
+    return ""
