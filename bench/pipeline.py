@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -39,37 +40,51 @@ VIEWS = {
 }
 
 
-def triples(count: int) -> Iterator[str]:
-    """Generate people with names, ages, cities, mail addresses and acquaintances: ten triples each."""
-    people = max(1, count // 10)
-    chance = random.Random(1)
-    for number in range(people):
-        yield from person(number, chance, people)
+class People:
+    """People with names, ages, cities, mail addresses and acquaintances, ten triples each; and what becomes of them."""
 
+    def __init__(self, count: int) -> None:
+        self.count = max(1, count // 10)
+        self._chance = random.Random(1)
+        self._names = array("L", bytes(8 * self.count))
+        self._cities = array("L", (self._chance.randrange(5000) for _ in range(self.count)))
+        self._known = array("L", (self._chance.randrange(self.count) for _ in range(5 * self.count)))
 
-def person(number: int, chance: random.Random, people: int) -> Iterator[str]:
-    """Generate the triples of one person."""
-    subject = f"<{NS}person/{number}>"
-    yield f"{subject} <{NS}type> <{NS}Person> ."
-    yield f'{subject} <{NS}name> "name {number}" .'
-    yield f'{subject} <{NS}age> "{chance.randrange(90)}"^^<{INTEGER}> .'
-    yield f"{subject} <{NS}city> <{NS}city/{chance.randrange(5000)}> ."
-    yield f'{subject} <{NS}mail> "m{number}@example.org" .'
-    for _ in range(5):
-        yield f"{subject} <{NS}knows> <{NS}person/{chance.randrange(people)}> ."
+    def triples(self) -> Iterator[str]:
+        """Generate all that there is at first."""
+        for number in range(self.count):
+            subject = f"<{NS}person/{number}>"
+            yield f"{subject} <{NS}type> <{NS}Person> ."
+            yield self._name(number)
+            yield f'{subject} <{NS}age> "{self._chance.randrange(90)}"^^<{INTEGER}> .'
+            yield self._city(number)
+            yield f'{subject} <{NS}mail> "m{number}@example.org" .'
+            yield from (self._knows(place) for place in range(5 * number, 5 * number + 5))
 
+    def change(self, size: int) -> tuple[list[str], list[str]]:
+        """Generate a change of so many triples: people get other names, move, or lose an acquaintance and find one."""
+        steps = (
+            (self._name, self._names, self.count, 1 << 40),
+            (self._city, self._cities, self.count, 5000),
+            (self._knows, self._known, 5 * self.count, self.count),
+        )
+        removed, added = [], []
+        for step in range(max(1, size // 2)):
+            write, values, places, choice = steps[step % len(steps)]
+            place = self._chance.randrange(places)
+            removed.append(write(place))
+            values[place] = self._chance.randrange(choice)
+            added.append(write(place))
+        return removed, added
 
-def change(chance: random.Random, people: int, size: int) -> tuple[list[str], list[str]]:
-    """Generate a change of so many triples: names that go and come, moves, new acquaintances."""
-    removed, added = [], []
-    for _ in range(max(1, size // 4)):
-        number = chance.randrange(people)
-        subject = f"<{NS}person/{number}>"
-        removed.append(f'{subject} <{NS}name> "name {number}" .')
-        added.append(f'{subject} <{NS}name> "name {number} {chance.random()}" .')
-        added.append(f"{subject} <{NS}city> <{NS}city/{chance.randrange(5000)}> .")
-        added.append(f"{subject} <{NS}knows> <{NS}person/{chance.randrange(people)}> .")
-    return removed, added
+    def _name(self, number: int) -> str:
+        return f'<{NS}person/{number}> <{NS}name> "name {number} {self._names[number]}" .'
+
+    def _city(self, number: int) -> str:
+        return f"<{NS}person/{number}> <{NS}city> <{NS}city/{self._cities[number]}> ."
+
+    def _knows(self, place: int) -> str:
+        return f"<{NS}person/{place // 5}> <{NS}knows> <{NS}person/{self._known[place]}> ."
 
 
 class Pipeline:
@@ -77,12 +92,11 @@ class Pipeline:
 
     def __init__(self, folder: Path, size: int, views: Sequence[tuple[str, str]]) -> None:
         self.folder = folder
-        self.people = max(1, size // 10)
-        self.chance = random.Random(2)
+        self.people = People(size)
         self.number = 0
         (folder / "changes").mkdir(parents=True)
         with (folder / "init.nt").open("w") as out:
-            out.writelines(f"{line}\n" for line in triples(size))
+            out.writelines(f"{line}\n" for line in self.people.triples())
         text = '[pipeline]\nname = "bench"\nstate = "state"\n[spark]\nmemory = "1g"\n'
         text += '[source]\nchanges = "changes"\ninit = ["init.nt"]\n'
         for name, query in views:
@@ -94,7 +108,7 @@ class Pipeline:
         """Put one more changeset into the folder: both halves, which is when it counts."""
         self.number += 1
         drafts = {}
-        for kind, lines in zip(("removed", "added"), change(self.chance, self.people, size), strict=True):
+        for kind, lines in zip(("removed", "added"), self.people.change(size), strict=True):
             path = self.folder / "changes" / f"{self.number:06}.{kind}.nt.gz"
             drafts[path] = path.with_name(f".{path.name}")
             drafts[path].write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))

@@ -120,14 +120,10 @@ class Relation:
             _insert(index, columns, self.wide, quad)
         return True
 
-    def insert_all(self, quads: list[Ids]) -> None:
-        """Add many quads."""
-        if self.is_lean():
-            for columns, index in self.indexes.items():
-                grow_all(index, [(one[0], one[2]) if columns == "s" else (one[2], one[0]) for one in quads])
-        else:
-            for quad in quads:
-                self.insert(quad)
+    def insert_pairs(self, pairs: list[tuple[int, int]]) -> None:
+        """Add many quads to a lean relation, by their subjects and objects."""
+        for columns, index in self.indexes.items():
+            grow_all(index, pairs if columns == "s" else [(object_, subject) for subject, object_ in pairs])
 
     def remove(self, quad: Ids) -> None:
         """Take a quad out of all indexes."""

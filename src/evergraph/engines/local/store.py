@@ -300,12 +300,9 @@ class Store:
         terms = self.dictionary.terms
         subject, predicate, object_ = (terms[one] for one in (cover[0], relation.key[1], cover[1]))
         for graph in self._graphs(relation.key[0]):
-            relation.insert_all(
-                [
-                    self._encoded(quad)
-                    for quad in lookup(subject, predicate, object_, graph)
-                    if graph is not None or not isinstance(quad.graph_name, DefaultGraph)
-                ]
+            found = lookup(subject, predicate, object_, graph)
+            self._load(
+                relation, (one for one in found if graph is not None or not isinstance(one.graph_name, DefaultGraph))
             )
 
     def _graphs(self, context: ContextKey) -> list[GraphName | None]:
@@ -329,7 +326,7 @@ class Store:
         wanted: dict[Relation, list[Cover]] = {}
         for relation, cover in needed:
             wanted.setdefault(relation, []).append(cover)
-        whole: dict[Relation, list[Ids]] = {relation: [] for relation in wanted if EVERYTHING in wanted[relation]}
+        whole: dict[Relation, list[Quad]] = {relation: [] for relation in wanted if EVERYTHING in wanted[relation]}
         for quad in source():
             routes = self._routes.get(quad.predicate, self._other_routes)
             if routes is None:
@@ -339,14 +336,23 @@ class Store:
                 route = routes[quad.graph_name] = self._route(quad.predicate, quad.graph_name)
             for relation in route.relations:
                 if relation in whole:
-                    whole[relation].append(self._encoded(quad))
+                    whole[relation].append(quad)
                     continue
                 for cover in wanted.get(relation, ()):
                     subject, object_ = self._known(quad.subject), self._known(quad.object)
                     if cover[0] in (0, subject) and cover[1] in (0, object_):
                         relation.insert(self._encoded(quad))
         for relation, quads in whole.items():
-            relation.insert_all(quads)
+            self._load(relation, quads)
+
+    def _load(self, relation: Relation, quads: Iterable[Quad]) -> None:
+        """Put many quads into a relation that they belong to."""
+        if relation.is_lean():
+            encode = self.dictionary.encode
+            relation.insert_pairs([(encode(quad.subject), encode(quad.object)) for quad in quads])
+        else:
+            for quad in quads:
+                relation.insert(self._encoded(quad))
 
     def _encoded(self, quad: Quad) -> Ids:
         encode, graph = self.dictionary.encode, quad.graph_name
