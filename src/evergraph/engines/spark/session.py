@@ -47,6 +47,8 @@ _SETTINGS: Mapping[str, str] = MappingProxyType(
         "spark.buffer.pageSize": "1m",
         # Whoever takes the first rows of a frame here takes nearly all of them: one job, not one for some parts first.
         "spark.sql.limit.initialNumPartitions": "10000",
+        # A batch runs more plans than Spark would remember code for, and code that is made anew is slow again at first.
+        "spark.sql.codegen.cache.maxEntries": "2000",
         # Without native libraries, Hadoop's other manager starts a process for each file of a checkpoint.
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
