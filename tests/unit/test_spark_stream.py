@@ -4,11 +4,12 @@ import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from evergraph.engines.spark.rows import QUAD
-from evergraph.engines.spark.stream import ChangeReader, Portion, forget_plan, planned_end, read_file, share_out
+from evergraph.engines.spark.stream import ChangeReader, Portion, forget_plan, planned_end, read_files, share_out
 from evergraph.errors import DataError, SyntaxProblem
 from evergraph.sources.feeds.files import FilePiece
 from evergraph.terms import Quad
@@ -45,7 +46,7 @@ def test_much_work_is_shared_out_by_size() -> None:
 def test_a_file_is_read_by_columns(tmp_path: Path) -> None:
     file = tmp_path / "1.removed.nq.gz"
     file.write_bytes(gzip.compress(b'<urn:a> <urn:b> "\\u00e9"@EN <urn:g> .\n# nothing\n_:x <urn:b> <urn:c> .\n'))
-    rows = [row for batch in read_file(FilePiece(7, -1, file)) for row in batch.to_pylist()]
+    rows = [row for batch in read_files([FilePiece(7, -1, file)]) for row in batch.to_pylist()]
     assert sorted(tuple(row[name] for name in QUAD) for row in rows) == [
         ("<urn:a>", "<urn:b>", '"é"@en', "<urn:g>"),
         ("_:x", "<urn:b>", "<urn:c>", ""),
@@ -53,15 +54,46 @@ def test_a_file_is_read_by_columns(tmp_path: Path) -> None:
     assert {(row["sequence"], row["weight"]) for row in rows} == {(7, -1)}
 
 
+def test_files_are_parsed_together_and_told_apart(tmp_path: Path) -> None:
+    """Each row has the number and the weight of its own file, whatever else the files hold."""
+    chance = Random(5)
+    lines = ['<urn:a> <urn:b> "%s" .', '<urn:a>  <urn:b> "\\u00e9 %s" .', '<urn:a> <urn:b> "%s"@EN .', "# %s", " "]
+    pieces, expected = [], []
+    for number in range(40):
+        kind = chance.choice(("nt", "nq", "nt.gz"))
+        file = tmp_path / f"{number}.{kind}"
+        texts = [chance.choice(lines) for _ in range(chance.randrange(6))]
+        text = "\n".join(text % f"{number} {place}" if "%" in text else text for place, text in enumerate(texts))
+        text += chance.choice(("", "\n")) if text else ""
+        file.write_bytes(gzip.compress(text.encode()) if kind.endswith("gz") else text.encode())
+        pieces.append(FilePiece(number, chance.choice((-1, 1)), file))
+        expected += [
+            (number, pieces[-1].weight, f"{number} {place}") for place, one in enumerate(texts) if one.startswith("<")
+        ]
+    rows = [row for batch in read_files(pieces) for row in batch.to_pylist()]
+    found = [(row["sequence"], row["weight"], row["object"].split('"')[1].removeprefix("é ")) for row in rows]
+    assert sorted(found) == sorted(expected)
+
+
+def test_damage_among_many_files(tmp_path: Path) -> None:
+    pieces = []
+    for number in range(9):
+        file = tmp_path / f"{number}.nt"
+        file.write_text("# first\n<urn:a> <urn:b> <urn:c> .\n" * number + ("\n<urn:a> oh .\n" if number == 6 else ""))
+        pieces.append(FilePiece(number, 1, file))
+    with pytest.raises(SyntaxProblem, match=r"6\.nt:14"):
+        list(read_files(pieces))
+
+
 def test_damage_is_told_with_file_and_line(tmp_path: Path) -> None:
     file = tmp_path / "1.added.nt"
     file.write_text("<urn:a> <urn:b> <urn:c> .\n<urn:a> oh .\n")
     with pytest.raises(SyntaxProblem, match=r"1\.added\.nt:2"):
-        list(read_file(FilePiece(1, 1, file)))
+        list(read_files([FilePiece(1, 1, file)]))
     packed = tmp_path / "2.added.nt.gz"
     packed.write_bytes(gzip.compress(b"<urn:a> <urn:b> <urn:c> .\n" * 99)[:-3])
     with pytest.raises(DataError, match=r"2\.added\.nt\.gz: damaged gzip file"):
-        list(read_file(FilePiece(1, 1, packed)))
+        list(read_files([FilePiece(1, 1, packed)]))
 
 
 def test_a_reader_goes_from_offset_to_offset(tmp_path: Path) -> None:

@@ -53,9 +53,10 @@ class Damaged:
 
 @dataclass(slots=True)
 class Parsed:
-    """What the lines of a block say."""
+    """What the lines of a block say; ``places`` are the numbers of the lines that rows are from, batch by batch."""
 
     rows: list[pa.RecordBatch] = field(default_factory=list)
+    places: list[pa.Array] = field(default_factory=list)
     damaged: list[Damaged] = field(default_factory=list)
     lines: int = 0
 
@@ -68,15 +69,15 @@ def parse_lines(block: bytes, format: RdfFormat, scope: str = "") -> Parsed:
     try:
         texts = lines.cast(pa.large_string())
     except pa.ArrowInvalid:  # somewhere in it is not UTF-8
-        _parse_slowly(lines, list(range(len(lines))), format, scope, parsed)
+        _parse_slowly(lines, pa.array(range(len(lines)), pa.uint64()), format, scope, parsed)
         return parsed
     canonical = pc.match_substring_regex(texts, _CANONICAL[format])
     fast = texts.filter(canonical)
     if len(fast):
         parsed.rows.append(_cut(fast, format, scope))
+        parsed.places.append(pc.indices_nonzero(canonical))
     if len(fast) < len(texts):
-        places = pc.indices_nonzero(pc.invert(canonical)).to_pylist()
-        _parse_slowly(lines, places, format, scope, parsed)
+        _parse_slowly(lines, pc.indices_nonzero(pc.invert(canonical)), format, scope, parsed)
     return parsed
 
 
@@ -139,21 +140,28 @@ def _with_scope(terms: pa.Array, scope: str) -> pa.Array:
     return pc.if_else(blank, pc.replace_substring(terms, "_:", f"_:{scope}", max_replacements=1), terms)
 
 
-def _parse_slowly(lines: pa.Array, places: list[int], format: RdfFormat, scope: str, parsed: Parsed) -> None:
-    """Let pyoxigraph read some lines and write them canonically: all at once if they are well-formed."""
-    texts = lines.take(pa.array(places, pa.int64())).to_pylist()
+def _parse_slowly(lines: pa.Array, places: pa.Array, format: RdfFormat, scope: str, parsed: Parsed) -> None:
+    """Let pyoxigraph read some lines and write them canonically: all at once if each is a statement."""
+    texts = lines.take(places).to_pylist()
     try:
         written = _canonical(b"\n".join(texts), format)
     except SyntaxError:
-        parts = []
-        for place, text in zip(places, texts, strict=True):
+        written = b""
+    if written.count(b"\n") < len(texts):  # comments, empty lines, or damage
+        parts, found = [], []
+        for place, text in zip(places.to_pylist(), texts, strict=True):
             try:
-                parts.append(_canonical(text, format))
+                part = _canonical(text, format)
             except SyntaxError as error:
                 parsed.damaged.append(Damaged(place, text, syntax_problem(error, "").problem))
-        written = b"".join(parts)
+                continue
+            if part:
+                parts.append(part)
+                found.append(place)
+        written, places = b"".join(parts), pa.array(found, pa.uint64())
     if not written:
         return
+    parsed.places.append(places)
     if scope and b"<<(" in written:  # blank nodes may be anywhere in a triple term
         parsed.rows.append(batch_of(list(parse(written, format, rename_blank_nodes=False)), scope))
     else:

@@ -6,12 +6,17 @@ many at a time when there is a backlog, never more than the limits, and a change
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, islice
 from pathlib import Path
 from types import TracebackType
+from typing import cast
 
+import numpy as np
 import pyarrow as pa
+from pyoxigraph import RdfFormat
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
@@ -46,6 +51,8 @@ _ARROW = pa.schema(
     ]
 )
 _ROWS = 10_000
+_BLOCKS = 1 << 20
+"""From so many bytes on, lines of several files are parsed."""
 _SMALL = 256 * 1024
 """A batch below so many bytes is read by one task: a second one would cost more than it saves."""
 
@@ -147,13 +154,14 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read what one task has to read."""
         assert isinstance(partition, Portion)
-        for piece in partition.pieces:
-            if isinstance(piece, FilePiece):
-                yield from read_file(piece)
+        for kind, pieces in groupby(partition.pieces, type):
+            if kind is FilePiece:
+                yield from read_files(cast(Iterator[FilePiece], pieces))
                 continue
-            rows = piece.rows()
-            while chunk := list(islice(rows, _ROWS)):
-                yield record_batch(chunk)
+            for piece in pieces:
+                rows = piece.rows()
+                while chunk := list(islice(rows, _ROWS)):
+                    yield record_batch(chunk)
 
 
 def _tell_unless_nobody_listens(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -161,19 +169,61 @@ def _tell_unless_nobody_listens(kind: type[BaseException], error: BaseException,
         sys.__excepthook__(kind, error, trace)
 
 
-def read_file(piece: FilePiece) -> Iterator[pa.RecordBatch]:
-    """Read a file line by line, without making terms of what is canonical already."""
-    file = dumps.Piece(str(piece.file))
-    before = 0
-    for block in file.blocks():
-        parsed = parse_lines(block, file.format)
-        for damaged in parsed.damaged:
-            raise SyntaxProblem(damaged.reason, where=str(piece.file), line=before + damaged.place + 1)
-        before += parsed.lines
-        for rows in parsed.rows:
-            count = rows.num_rows
-            numbers = [pa.array([number] * count, pa.int64()) for number in (piece.sequence, piece.weight)]
-            yield pa.RecordBatch.from_arrays([*rows.columns, *numbers], schema=_ARROW)
+@dataclass(slots=True)
+class _Blocks:
+    """Blocks of lines from files of one syntax, to be parsed at once: small ones would cost more than their lines."""
+
+    format: RdfFormat
+    texts: list[bytes] = field(default_factory=list)
+    origins: list[tuple[FilePiece, int]] = field(default_factory=list)
+    """The file of each block, and how many lines of it are before the block."""
+    starts: list[int] = field(default_factory=list)
+    lines: int = 0
+    size: int = 0
+
+    def add(self, piece: FilePiece, before: int, text: bytes) -> int:
+        """Add a block; return how many lines it has."""
+        count = text.count(b"\n")
+        self.texts.append(text)
+        self.origins.append((piece, before))
+        self.starts.append(self.lines)
+        self.lines += count
+        self.size += len(text)
+        return count
+
+    def parsed(self) -> Iterator[pa.RecordBatch]:
+        """Parse all of them."""
+        parsed = parse_lines(b"".join(self.texts), self.format)
+        for damaged in sorted(parsed.damaged, key=lambda one: one.place):
+            number = bisect_right(self.starts, damaged.place) - 1
+            piece, before = self.origins[number]
+            line = before + damaged.place - self.starts[number] + 1
+            raise SyntaxProblem(damaged.reason, where=str(piece.file), line=line)
+        starts = np.array(self.starts)
+        numbers = [
+            np.array(values, np.int64)
+            for values in zip(*((piece.sequence, piece.weight) for piece, _ in self.origins), strict=True)
+        ]
+        for rows, places in zip(parsed.rows, parsed.places, strict=True):
+            origin = np.searchsorted(starts, places.to_numpy(), side="right") - 1
+            columns = [pa.array(values[origin], pa.int64()) for values in numbers]
+            yield pa.RecordBatch.from_arrays([*rows.columns, *columns], schema=_ARROW)
+
+
+def read_files(pieces: Iterable[FilePiece]) -> Iterator[pa.RecordBatch]:
+    """Read files line by line, without making terms of what is canonical already."""
+    blocks: _Blocks | None = None
+    for piece in pieces:
+        file = dumps.Piece(str(piece.file))
+        before = 0
+        for text in file.blocks():
+            if blocks is not None and (blocks.format != file.format or blocks.size >= _BLOCKS):
+                yield from blocks.parsed()
+                blocks = None
+            blocks = blocks or _Blocks(file.format)
+            before += blocks.add(piece, before, text if text.endswith(b"\n") else text + b"\n")
+    if blocks is not None:
+        yield from blocks.parsed()
 
 
 def record_batch(rows: Sequence[tuple[int, int, Quad]]) -> pa.RecordBatch:
