@@ -63,12 +63,23 @@ class Outcome:
             self.frame.unpersist()
 
 
-def outcome_of(frame: DataFrame | pa.Table, columns: Sequence[str], *, kept: bool = False) -> Outcome:
-    """Find out what a frame holds; it is computed once, if it is not ``kept`` already."""
+def outcome_of(
+    frame: DataFrame | pa.Table,
+    columns: Sequence[str],
+    *,
+    kept: bool = False,
+    counts: tuple[int, int] | None = None,
+) -> Outcome:
+    """Find out what a frame holds; it is computed once, if it is not ``kept`` already.
+
+    ``counts`` is how many rows came and went, if that is known.
+    """
     names = [*columns, WEIGHT]
     if isinstance(frame, pa.Table):
         return small_outcome(frame.select(names), columns)
     frame = frame.select(*names)
+    if counts is not None and sum(counts) > SMALL:
+        return Outcome(tuple(columns), frame, None, *counts)
     first = frame.limit(SMALL + 1).toArrow()
     if first.num_rows <= SMALL:
         return small_outcome(first, columns)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
@@ -379,11 +379,20 @@ class Runner:
     def _maintained(self, delta: DataFrame | pa.Table) -> dict[str, Outcome]:
         """Return what the engine maintains."""
         frames = self._engine.deltas(delta)
-        columns = {name: self._engine.views[name].columns for name in frames}
-        if len(frames) < 2:
-            return {name: outcome_of(frame, columns[name], kept=True) for name, frame in frames.items()}
-        with ThreadPoolExecutor(min(_MOST_THREADS, len(frames))) as pool:
-            jobs = {name: pool.submit(outcome_of, frame, columns[name], kept=True) for name, frame in frames.items()}
+        work = {
+            name: partial(
+                outcome_of,
+                frame,
+                self._engine.views[name].columns,
+                kept=True,
+                counts=self._engine.counts.get(name),
+            )
+            for name, frame in frames.items()
+        }
+        if len(work) < 2:
+            return {name: find() for name, find in work.items()}
+        with ThreadPoolExecutor(min(_MOST_THREADS, len(work))) as pool:
+            jobs = {name: pool.submit(find) for name, find in work.items()}
             return {name: job.result() for name, job in jobs.items()}
 
     def _write(self, exact: Outcome, found: dict[str, Outcome], batch: int, sequence: int) -> None:

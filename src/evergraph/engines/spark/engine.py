@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from evergraph.engines.spark.clearing import without_marks
@@ -62,6 +62,8 @@ class SparkEngine:
         self._small: tuple[pa.Table, SmallChange] | None = None
         self._size = 0.0
         self.costs = Costs()
+        self.counts: dict[str, tuple[int, int]] = {}
+        """How many rows came and went in the batch at hand, of views of which that is known without another look."""
         self.views = {name: SparkView(name, query) for name, query in queries.items()}
         for view in self.views.values():
             view.plan  # noqa: B018 - what cannot be maintained is refused now
@@ -115,7 +117,7 @@ class SparkEngine:
     def deltas(self, delta: DataFrame | pa.Table) -> dict[str, DataFrame | pa.Table]:
         """Return for each view how an exact change of the quads changes its result; the quads are still the old.
 
-        What is small comes as an Arrow table.
+        What is small comes as an Arrow table; what comes as a frame is computed already, and kept until `release`.
         """
         found: dict[str, DataFrame | pa.Table] = {}
         small = self._small[1] if self._small is not None and self._small[0] is delta else None
@@ -137,6 +139,7 @@ class SparkEngine:
             frame.unpersist()
         self._kept = []
         self._small = None
+        self.counts = {}
         if self._size >= _LARGE:
             forget_broadcasts(self._spark)
         self._size = 0.0
@@ -177,24 +180,30 @@ class SparkEngine:
         if not views:
             return {}
         begin = time.perf_counter()
-        data = shared_changes(views, self._quads.read(self._spark), changes, relations)
-        kept = self._store(data)
-        rows = {row[0]: row[1] for row in kept.groupBy(VIEW).count().collect()}  # as many as there are views
+        kept = self._store(shared_changes(views, self._quads.read(self._spark), changes, relations))
+        counts = {row[0]: (row[1], row[2]) for row in kept.groupBy(VIEW).agg(*_came_and_went()).collect()}  # one a view
         seconds = (time.perf_counter() - begin) / len(views)
         found: dict[str, DataFrame | pa.Table] = {}
         for number, view in enumerate(views):
             self.costs.record(Choice(view.name, round(self._size), 0, 0, Way.SHARES), seconds)
-            frame: Frame | None = Frame(view.variables, kept.where(sf.col(VIEW) == number), rows.get(number, 0))
-            if frame is not None and frame.rows and not (view.centre and view.centre.is_held):
-                frame = self._keep(frame.consolidated())
-            found[view.name] = _named(view, frame) if frame and frame.rows else arrow_schema(view.columns).empty_table()
+            if number not in counts:
+                found[view.name] = arrow_schema(view.columns).empty_table()
+                continue
+            frame = Frame(view.variables, kept.where(sf.col(VIEW) == number), sum(counts[number]))
+            if view.centre is not None and not view.centre.is_held:  # shares may have the same row
+                frame = replace(frame, data=frame.consolidated().data.localCheckpoint(eager=False))
+                ((came, went),) = frame.data.agg(*_came_and_went()).collect()
+                counts[number] = (came or 0, went or 0)
+            self.counts[view.name] = counts[number]
+            found[view.name] = _named(view, frame)
         return found
 
     def _delta(self, view: SparkView, relations: Relations) -> DataFrame | pa.Table:
         if not any(relations.matches(pattern) for pattern in view.patterns):
             return arrow_schema(view.columns).empty_table()
         if view.island is not None:
-            return _named(view, self._island(view, relations, changes=True))
+            rows = self._keep(self._island(view, relations, changes=True))
+            return arrow_schema(view.columns).empty_table() if rows is None else _named(view, rows)
         choice = self.costs.choose(view, relations, self._way)
         begin = time.perf_counter()
         frames = PlanFrames(self._spark, relations, view.environment, self._keep)
@@ -233,3 +242,8 @@ class SparkEngine:
 def _named(view: SparkView, frame: Frame) -> DataFrame:
     names = [sf.col(f"c{number}").alias(name) for number, name in enumerate(view.columns)]
     return frame.data.select(*names, WEIGHT)
+
+
+def _came_and_went() -> list[Column]:
+    """Sum up the weights of rows that came, and of rows that went."""
+    return [sf.sum(sf.greatest(sign * sf.col(WEIGHT), sf.lit(0))) for sign in (1, -1)]
