@@ -54,6 +54,18 @@ def sweep() -> None:
 
 
 @contextmanager
+def undisturbed() -> Iterator[None]:
+    """Keep the collector from running over what comes for a short time: many rows, none of them in cycles."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@contextmanager
 def loading(changes: int) -> Iterator[None]:
     """Keep the collector from running during a load, and freeze what was loaded."""
     if changes < LARGE or not gc.isenabled():

@@ -12,11 +12,21 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from evergraph.delta import Delta
+from evergraph.engines.local.pauses import undisturbed
 from evergraph.engines.spark.found import Found
 from evergraph.engines.spark.islands import batch_of, local_changes
 from evergraph.engines.spark.relations import Statistics, any_of, any_pattern, predicate_of
 from evergraph.engines.spark.rounds import Ask, every, run
-from evergraph.engines.spark.rows import QUAD, WEIGHT, graph_of, quad_of, table_of, term_of
+from evergraph.engines.spark.rows import (
+    QUAD,
+    WEIGHT,
+    batch_of_quads,
+    graph_of,
+    quad_of,
+    quads_of,
+    table_of,
+    term_of,
+)
 from evergraph.engines.spark.vicinity import Followed, Lookup, Quad, TooMuch, matcher
 from evergraph.engines.spark.views import SparkView
 from evergraph.plan.nodes import QuadPattern
@@ -44,8 +54,9 @@ class SmallChange:
 
     def changes(self, views: Sequence[SparkView]) -> list[pa.Table]:
         """Return what the change does to views that are followed."""
-        quads = list({quad_of(row) for row in self.quads} | self.delta.deleted)
-        found = local_changes([(view.query, view.environment) for view in views], quads, self.delta)
+        with undisturbed():
+            quads = list({*quads_of(batch_of_quads(self.quads)), *self.delta.deleted})
+            found = local_changes([(view.query, view.environment) for view in views], quads, self.delta)
         return [
             pa.Table.from_batches([batch_of(rows, len(view.variables))])
             for view, rows in zip(views, found, strict=True)
@@ -64,7 +75,8 @@ def follow(requested: pa.Table, quads: DataFrame, views: Sequence[SparkView], st
         followed.view(view.plan) if view.island is None else followed.all_of(view.patterns)
         for view, followed in ((view, Followed(wanted, found.admit)) for view in touched)
     ]
-    _, *fits = run([_presence(wanted), *effects], found.answer)
+    with undisturbed():
+        _, *fits = run([_presence(wanted), *effects], found.answer)
     inserted = {quad for quad, weight in wanted.items() if weight > 0 and quad not in found.quads}
     deleted = {quad for quad, weight in wanted.items() if weight < 0 and quad in found.quads}
     delta = Delta(frozenset(map(quad_of, inserted)), frozenset(map(quad_of, deleted)))

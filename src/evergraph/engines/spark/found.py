@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import islice
 
 from evergraph.engines.spark.relations import pattern_shape, predicate_of
 from evergraph.engines.spark.vicinity import Lookup, Quad, TooMuch, matcher
@@ -23,14 +25,12 @@ class Found:
         self._expected = expected
         self._most = most
         self._asked: dict[tuple[object, int | None], set[str]] = defaultdict(set)
-        self._places: tuple[dict[tuple[str, str | None], list[Quad]], ...] = tuple(defaultdict(list) for _ in range(4))
-        """Quads by a term in a place, and by that and their predicate."""
         self._answers: dict[tuple[object, int | None, frozenset[str]], list[Quad]] = {}
-        self._all: set[Quad] = set()
+        self._all: dict[Quad, None] = dict.fromkeys(changes)
+        self._indexes: dict[tuple[int, bool], _Index] = {}
+        """Quads by a term in a place, or by that and their predicate."""
         self.quads: set[Quad] = set()
         """Quads that are there, before the change."""
-        for quad in changes:
-            self._index(quad)
 
     def admit(self, lookup: Lookup) -> None:
         """Raise `TooMuch` for a lookup that is likely to find too much."""
@@ -41,9 +41,9 @@ class Found:
         """Answer lookups with as little fetching as possible."""
         wanted = [missing for lookup in lookups if (missing := self._missing(lookup)) is not None]
         if wanted:
-            for quad in self._fetch(wanted):
-                self.quads.add(quad)
-                self._index(quad)
+            fetched = list(self._fetch(wanted))
+            self.quads.update(fetched)
+            self._all.update(dict.fromkeys(fetched))
             for lookup in wanted:
                 self._asked[pattern_shape(lookup.pattern), lookup.place] |= lookup.values or {""}
         return [self._matching(lookup) for lookup in lookups]
@@ -69,15 +69,25 @@ class Found:
     def _candidates(self, lookup: Lookup) -> Iterable[Quad]:
         predicate = predicate_of(lookup.pattern)
         if lookup.place is None:
-            return self._all if predicate is None else self._places[1].get((predicate, None), ())
-        place = self._places[lookup.place]
-        return (quad for value in lookup.values for quad in place.get((value, predicate), ()))
+            return self._all if predicate is None else self._index(1, False).get(predicate, ())
+        index = self._index(lookup.place, predicate is not None)
+        keys: Iterable[object] = lookup.values
+        if predicate is not None:
+            keys = ((value, predicate) for value in lookup.values)
+        return (quad for key in keys for quad in index.get(key, ()))
 
-    def _index(self, quad: Quad) -> None:
-        if quad in self._all:
-            return
-        self._all.add(quad)
-        predicate = quad[1]
-        for place, value in zip(self._places, quad, strict=True):
-            place[value, None].append(quad)
-            place[value, predicate].append(quad)
+    def _index(self, place: int, with_predicate: bool) -> dict[object, list[Quad]]:
+        """Return an index of all quads that were found; most of the possible ones are never asked for."""
+        index = self._indexes.setdefault((place, with_predicate), _Index())
+        for quad in islice(self._all, index.size, None):
+            index.quads[(quad[place], quad[1]) if with_predicate else quad[place]].append(quad)
+        index.size = len(self._all)
+        return index.quads
+
+
+@dataclass(slots=True)
+class _Index:
+    """The first ``size`` quads by some key."""
+
+    quads: dict[object, list[Quad]] = field(default_factory=lambda: defaultdict(list))
+    size: int = 0

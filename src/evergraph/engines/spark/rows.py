@@ -65,6 +65,12 @@ def quad_of(row: Sequence[str]) -> Quad:
     )
 
 
+def batch_of_quads(rows: Iterable[tuple[str, str, str, str]]) -> pa.RecordBatch:
+    """Write quads, as rows have them, as a batch without weights."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(QUAD)
+    return pa.RecordBatch.from_arrays([pa.array(column, pa.string()) for column in columns], names=list(QUAD))
+
+
 def quads_of(rows: pa.RecordBatch) -> list[Quad]:
     """Read the quads of many rows at once."""
     if not rows.num_rows:

@@ -5,9 +5,7 @@ engine, with the part of the change that belongs to it. Of the old quads only th
 change touches. Views whose quads go to the same places share the shuffle, and the engine.
 """
 
-import gc
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 
@@ -18,6 +16,7 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 from evergraph.engines.local.dictionary import Dictionary, ZSet
 from evergraph.engines.local.engine import LocalEngine
+from evergraph.engines.local.pauses import undisturbed
 from evergraph.engines.spark.islands import read_change
 from evergraph.engines.spark.relations import Relations, any_pattern
 from evergraph.engines.spark.rows import QUAD, WEIGHT, arrow_schema, spark_schema
@@ -145,7 +144,7 @@ class Share:
 
     def changes(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return how the results change with the quads whose weight is not 0."""
-        with _without_collector():
+        with undisturbed():
             quads, delta = read_change(batches)
             if not delta:
                 return
@@ -169,18 +168,6 @@ class Share:
             [pa.array([number] * len(rows), pa.int32()), *columns, pa.array(list(rows.values()), pa.int64())],
             schema=pa.schema([(VIEW, pa.int32()), *arrow_schema([f"c{place}" for place in range(self.width)])]),
         )
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Do without garbage collection: millions of rows come, none of them in cycles, and all of them go at the end."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class _Texts(dict[int, str | None]):

@@ -10,6 +10,7 @@ what makes the rows that have certain values, before and after the change. Both 
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
@@ -156,14 +157,36 @@ class Followed:
             case _:
                 assert_never(plan)
 
+    async def _affected_ahead(self, plan: Plan, other: Plan) -> list[Known]:
+        """As `affected`, and fetch at the same time what will be wanted of another plan, as far as that can be told."""
+        keys = [_cut(seed, other) for seed in self._seeds(plan)]
+        found, *_ = await every((self.affected(plan), *(self._fetch_ahead(other, known) for known in keys if known)))
+        return found
+
+    async def _fetch_ahead(self, plan: Plan, known: Known) -> list[Known]:
+        """Fetch what may be wanted, unless it is too much: it will be asked for again."""
+        with suppress(TooMuch):
+            await self.gather(plan, known)
+        return []
+
+    def _seeds(self, plan: Plan) -> list[Known]:
+        """Return values that cover all rows of a plan that may change, as far as the change itself tells them."""
+        match plan:
+            case nodes.BGP(patterns):
+                return [_cut(seed, plan) for pattern in patterns if (seed := self._seed(pattern)) is not None]
+            case nodes.Filter(operand) | nodes.Project(operand) | nodes.Tag(operand) | nodes.Extend(operand):
+                return [_cut(_extended(plan, known), plan) for known in self._seeds(operand)]
+            case _:
+                return []
+
     async def _across(self, changed: Plan, other: Plan) -> list[Known]:
         """Return what the changes of one side of a join do."""
-        found = await self.affected(changed)
+        found = await self._affected_ahead(changed, other)
         met = await every(self.gather(other, _cut(known, other)) for known in found)
         return [{**known, **more} for known, more in zip(found, met, strict=True) if more is not None]
 
     async def _from_left(self, plan: _Matching) -> list[Known]:
-        found = await self.affected(plan.left)
+        found = await self._affected_ahead(plan.left, plan.right)
         await every(self.gather(plan.right, _cut(known, plan.right)) for known in found)
         return found
 
