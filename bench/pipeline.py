@@ -41,13 +41,17 @@ VIEWS = {
 
 
 class People:
-    """People with names, ages, cities, mail addresses and acquaintances, ten triples each; and what becomes of them."""
+    """People with names, ages, cities, mail addresses and acquaintances, ten triples each; and what becomes of them.
+
+    Twenty of them live in a city, so that the same change touches as much in small data as in large ones.
+    """
 
     def __init__(self, count: int) -> None:
         self.count = max(1, count // 10)
+        self._places = max(1, self.count // 20)
         self._chance = random.Random(1)
         self._names = array("L", bytes(8 * self.count))
-        self._cities = array("L", (self._chance.randrange(5000) for _ in range(self.count)))
+        self._cities = array("L", (self._chance.randrange(self._places) for _ in range(self.count)))
         self._known = array("L", (self._chance.randrange(self.count) for _ in range(5 * self.count)))
 
     def triples(self) -> Iterator[str]:
@@ -65,7 +69,7 @@ class People:
         """Generate a change of so many triples: people get other names, move, or lose an acquaintance and find one."""
         steps = (
             (self._name, self._names, self.count, 1 << 40),
-            (self._city, self._cities, self.count, 5000),
+            (self._city, self._cities, self.count, self._places),
             (self._knows, self._known, 5 * self.count, self.count),
         )
         removed, added = [], []

@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 
 from evergraph.plan import nodes
+from evergraph.plan.centres import centre_of
+from evergraph.plan.forms import whole_plan
+from evergraph.plan.lower import Lowering
 from evergraph.plan.nodes import Plan
 from evergraph.plan.rebuild import children
 from evergraph.sparql.algebra import Construct, Describe, Query
@@ -32,10 +35,16 @@ def distribution(query: Query, plan: Plan) -> tuple[str, ...]:
     reason = island_reason(query, plan)
     if reason is not None:
         return (f"one task maintains it as a whole, on the local engine: {reason}",)
+    centre = centre_of(whole_plan(query, plan, Lowering(query.dataset)))
+    shared = () if centre is None else (f"tasks share large changes by {centre.variable}, each with a local engine",)
     whole = tuple(dict.fromkeys(_whole(plan)))
     if not whole:
-        return ("DataFrames over weights; a change reads only what shares its terms",)
-    return ("DataFrames over weights; a change that touches them reads all rows of", *(f"  {one}" for one in whole))
+        return ("DataFrames over weights; a change reads only what shares its terms", *shared)
+    return (
+        "DataFrames over weights; a change that touches them reads all rows of",
+        *(f"  {one}" for one in whole),
+        *shared,
+    )
 
 
 def _whole(plan: Plan) -> Iterator[str]:
