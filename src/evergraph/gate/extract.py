@@ -30,10 +30,11 @@ from evergraph.gate.operations import (
     Original,
     QuadTemplate,
     Row,
+    Template,
     Where,
     template_variables,
 )
-from evergraph.gate.templates import bindings, fill, fill_columns, has_literals
+from evergraph.gate.templates import bindings, fill, fill_columns, has_literals, rewritten
 from evergraph.terms import DEFAULT_GRAPH, BlankNode, DefaultGraph, GraphName, NamedNode, Quad
 
 
@@ -147,18 +148,21 @@ def _modify(operation: Modify, reader: Reader) -> Delta:
 
 def _modify_matches(operation: Modify, only: QuadTemplate, matches: list[Quad], reader: Reader) -> Delta:
     """Compute the delta where each solution is a quad of the dataset, which is in stored form then."""
-    variables = template_variables(
-        operation.insert if operation.delete == (only,) else operation.delete + operation.insert
-    )
-    columns = bindings(only, variables, matches)
-    insert = fill_columns(operation.insert, columns, len(matches))
-    if has_literals(operation.insert):
-        insert = reader.stored_form(insert)
+    insert = _instances(operation.insert, only, matches, reader)
     if operation.delete == (only,):
         delete = known = set(matches)
     else:
-        delete, known = reader.stored_form(fill_columns(operation.delete, columns, len(matches))), set()
+        delete, known = _instances(operation.delete, only, matches, reader), set()
     return _difference(reader, delete, insert, known, operation)
+
+
+def _instances(template: Template, only: QuadTemplate, matches: list[Quad], reader: Reader) -> set[Quad]:
+    """Instantiate a template with quads of the dataset, and write what it makes in stored form."""
+    quads = rewritten(template, only, matches)
+    if quads is not None:
+        return quads
+    quads = fill_columns(template, bindings(only, template_variables(template), matches), len(matches))
+    return reader.stored_form(quads) if has_literals(template) else quads
 
 
 def _load(operation: Load, reader: Reader, load: Loader) -> Delta:

@@ -7,7 +7,7 @@ from itertools import chain, repeat
 from operator import attrgetter
 from typing import Any
 
-from pyoxigraph import RdfFormat, parse
+from pyoxigraph import RdfFormat, parse, serialize
 
 from evergraph.gate.operations import Modify, QuadTemplate, Rest, Row, Slot, Template, TripleTemplate
 from evergraph.gate.own import OWN
@@ -255,6 +255,46 @@ def bindings(pattern: QuadTemplate, variables: Iterable[str], matches: Sequence[
         name: list(map(attrgetter(names[name]), matches)) if name in names else [None] * len(matches)
         for name in variables
     }
+
+
+def rewritten(template: Template, pattern: QuadTemplate, matches: Sequence[Quad]) -> set[Quad] | None:
+    """Instantiate a template with quads that match a pattern of different variables, by rewriting their lines.
+
+    pyoxigraph (0.5) takes longer to hand out the literal of a quad than to write and to parse the whole quad. None if
+    the quads are few, or the template does more than put constants and their terms into places that these fit.
+    """
+    lines = [_line_of(quad, pattern) for quad in template]
+    if len(matches) < _FEW or None in lines or isinstance(pattern.graph, Variable):
+        return None
+    document = serialize(matches, format=RdfFormat.N_QUADS)
+    assert document is not None
+    end = len(f" {_text(pattern.graph)} .".replace("  ", " ").encode())
+    rows = [line[:-end].split(b" ", 2) for line in document.split(b"\n")[:-1]]
+    texts = []
+    for line, places in filter(None, lines):
+        terms = zip(*([row[place] for row in rows] for place in places), strict=True) if places else repeat((), 1)
+        texts += [line % some for some in terms]
+    return set(parse(b"".join(texts), format=RdfFormat.N_QUADS, lenient=True))
+
+
+_FEW = 16
+_FITTING = ({0}, {1}, {0, 1, 2}, set[int]())
+"""Which terms of a triple fit into the places of a quad, whatever they are."""
+
+
+def _line_of(template: QuadTemplate, pattern: QuadTemplate) -> tuple[bytes, list[int]] | None:
+    """Write a template as a line with room for terms of a match, and say which; None if one may not fit."""
+    known = {slot: place for place, slot in enumerate(pattern.slots()[:3]) if isinstance(slot, Variable)}
+    words, places = [], []
+    for slot, fitting in zip(template.slots(), _FITTING, strict=True):
+        if isinstance(slot, Variable) and known.get(slot) in fitting:
+            words.append("%b")
+            places.append(known[slot])
+        elif isinstance(slot, NamedNode | DefaultGraph):
+            words.append(_text(slot).replace("%", "%%"))
+        else:
+            return None
+    return f"{' '.join(words)} .\n".encode(), places
 
 
 def has_literals(template: Template) -> bool:
