@@ -31,7 +31,7 @@ from evergraph.pipeline.failures import lost_executor, told
 from evergraph.pipeline.linksets import LinkedView
 from evergraph.pipeline.outcomes import Outcome, outcome_of
 from evergraph.pipeline.parts import Clock, Stopped, Target
-from evergraph.pipeline.sinks import Flow, KeptInStep, Places, open_sink
+from evergraph.pipeline.sinks import Databases, Flow, KeptInStep, Places, open_sink
 from evergraph.pipeline.state import State
 from evergraph.sources.feeds import Settings, open_feed, set_aside
 from evergraph.terms import Variable
@@ -71,6 +71,8 @@ class Runner:
         self._stopping = threading.Event()
         self._busy = threading.Lock()
         self._resources = ExitStack()
+        self._databases = Databases()
+        self._resources.callback(self._databases.close)
         try:
             self._has_changes()  # what is wrong with the source is told before Spark begins
             self._state = State(pipeline)
@@ -228,7 +230,8 @@ class Runner:
     def _open_targets(self) -> Iterator[Target]:
         for view, sink in targets(self._pipeline):
             key = self._state.key(view, sink)
-            places = Places(self._state.ledger(key), self._state.staging, f"{self._pipeline.name}:{key}")
+            app = f"{self._pipeline.name}:{key}"
+            places = Places(self._state.ledger(key), self._state.staging, app, self._databases)
             writer = open_sink(sink, self._flow(view), places, self._spark)
             self._resources.callback(writer.close)
             if not self._state.sink_state(key):

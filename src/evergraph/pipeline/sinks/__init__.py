@@ -22,7 +22,7 @@ from evergraph.pipeline.sinks.base import SinkWriter
 from evergraph.pipeline.sinks.endpoints import EndpointWriter
 from evergraph.pipeline.sinks.graphs import ChangesetsWriter, patch_writer
 from evergraph.pipeline.sinks.rows import JsonLinesWriter, SnapshotWriter, TableWriter
-from evergraph.pipeline.sinks.stores import StoreWriter
+from evergraph.pipeline.sinks.stores import Databases, StoreWriter
 from evergraph.sparql.algebra import Query, Select
 from evergraph.terms import DEFAULT_GRAPH, Variable
 
@@ -44,6 +44,7 @@ class Places:
     ledger: Path
     staging: Path
     app: str
+    databases: Databases
 
 
 def open_sink(sink: Sink, flow: Flow, places: Places, spark: SparkSession) -> SinkWriter:
@@ -63,7 +64,8 @@ def open_sink(sink: Sink, flow: Flow, places: Places, spark: SparkSession) -> Si
             names = tuple(variable.value for variable in flow.variables)
             return SnapshotWriter(path, places.ledger, places.staging, flow.query, names, flow.result)
         case StoreSink(path=path, graph=graph):
-            return StoreWriter(path, graph or (DEFAULT_GRAPH if flow.query else None), places.staging)
+            graph_or_all = graph or (DEFAULT_GRAPH if flow.query else None)
+            return StoreWriter(places.databases.open(path), path, graph_or_all, places.staging)
         case EndpointSink(query_url=query_url, update_url=update_url, graph=graph):
             return EndpointWriter(query_url, update_url, graph, places.staging, whole=flow.query is None)
         case _:
@@ -73,4 +75,4 @@ def open_sink(sink: Sink, flow: Flow, places: Places, spark: SparkSession) -> Si
 KeptInStep = StoreWriter | EndpointWriter
 """Sinks that hold what the result is now, and can tell whether somebody emptied them."""
 
-__all__ = ["Flow", "KeptInStep", "Places", "SinkWriter", "open_sink"]
+__all__ = ["Databases", "Flow", "KeptInStep", "Places", "SinkWriter", "open_sink"]

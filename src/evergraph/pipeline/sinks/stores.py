@@ -20,36 +20,32 @@ from evergraph.terms import DEFAULT_GRAPH, DefaultGraph, NamedNode, Quad
 _AT_ONCE = 20_000
 
 
-class _Opened:
-    """Databases that sinks of this process have open, and how many have each."""
+class Databases:
+    """Databases that the sinks of a run have open: several may be graphs of one."""
 
     def __init__(self) -> None:
-        self._databases: dict[Path, tuple[Database, int]] = {}
+        self._opened: dict[Path, Database] = {}
 
     def open(self, path: Path) -> Database:
-        database, holders = self._databases.get(path) or (open_database(path), 0)
-        self._databases[path] = database, holders + 1
-        return database
+        """Open a database, or return it if it is open."""
+        if path not in self._opened:
+            self._opened[path] = open_database(path)
+        return self._opened[path]
 
-    def close(self, path: Path) -> None:
-        database, holders = self._databases.pop(path)
-        if holders > 1:
-            self._databases[path] = database, holders - 1
-        else:
-            database.close()
-
-
-_opened = _Opened()
+    def close(self) -> None:
+        """Close all of them."""
+        while self._opened:
+            self._opened.popitem()[1].close()
 
 
 class StoreWriter:
     """Keeps a graph of a database in step; None is the whole of it, and quads go where they say."""
 
-    def __init__(self, path: Path, graph: NamedNode | DefaultGraph | None, staging: Path) -> None:
+    def __init__(self, database: Database, path: Path, graph: NamedNode | DefaultGraph | None, staging: Path) -> None:
+        self._database = database
         self._path = path
         self._graph = graph
         self._staging = staging
-        self._database = _opened.open(path)
 
     def check(self) -> None:
         """A sink begins with nothing."""
@@ -83,8 +79,7 @@ class StoreWriter:
         """Do nothing: every change was visible at once."""
 
     def close(self) -> None:
-        """Let go of the database."""
-        _opened.close(self._path)
+        """Do nothing: other sinks may have the database, too."""
 
     def _quads(self, outcome: Outcome, sign: int) -> Iterator[Quad]:
         texts = lines(outcome, sign, statement, self._staging)
