@@ -91,7 +91,7 @@ WITHOUT = {
     "ask": "ASK { ?s :p ?a }",
     "count": "SELECT (COUNT(*) AS ?n) { ?s :p ?a }",
     "distinct without it": "SELECT DISTINCT ?b { ?s :p ?a ; :q ?b }",
-    "distinct over what only some hold": "SELECT DISTINCT * { { ?s :p ?a } UNION { SELECT ?a { ?s :q ?a } } }",
+    "distinct over what only some hold": "SELECT DISTINCT ?s ?b { { ?s :p ?a } UNION { SELECT ?b { ?s :q ?b } } }",
     "hidden": "SELECT * { ?s :p ?a { SELECT ?c { ?s :q ?c } } }",
     "two places": "SELECT * { ?s :p ?a . ?b :p ?s }",
     "closure": "SELECT * { ?s :p+ ?a }",
