@@ -224,12 +224,12 @@ def _fill_plainly(template: QuadTemplate, columns: Columns, count: int, quads: s
     pyoxigraph (0.5) takes eight times as long to make a quad with a literal as one without, and twice as long as for
     parsing it.
     """
-    slots = template.slots()
-    terms, texts_of = (
-        [columns[slot.value] if isinstance(slot, Variable) else repeat(constant, count) for slot, constant in pairs]
-        for pairs in (zip(slots, slots, strict=True), ((slot, _text(slot)) for slot in slots))
-    )
-    for subject, predicate, value, graph, predicate_text, graph_text in zip(*terms, *texts_of[1::2], strict=True):
+    terms = [columns[slot.value] if isinstance(slot, Variable) else repeat(slot, count) for slot in template.slots()]
+    texts_of = [
+        columns[slot.value] if isinstance(slot, Variable) else repeat(_text(slot), count)
+        for slot in (template.predicate, template.graph)
+    ]
+    for subject, predicate, value, graph, predicate_text, graph_text in zip(*terms, *texts_of, strict=True):
         if value is None or type(predicate) is not NamedNode or type(subject) not in _NODES:
             continue
         if type(graph) not in _GRAPHS:
@@ -263,8 +263,10 @@ def rewritten(template: Template, pattern: QuadTemplate, matches: Sequence[Quad]
     pyoxigraph (0.5) takes longer to hand out the literal of a quad than to write and to parse the whole quad. None if
     the quads are few, or the template does more than put constants and their terms into places that these fit.
     """
+    if len(matches) < _FEW or isinstance(pattern.graph, Variable):
+        return None
     lines = [_line_of(quad, pattern) for quad in template]
-    if len(matches) < _FEW or None in lines or isinstance(pattern.graph, Variable):
+    if None in lines:
         return None
     document = serialize(matches, format=RdfFormat.N_QUADS)
     assert document is not None
