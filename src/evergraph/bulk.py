@@ -31,6 +31,7 @@ def diff(old: AnyPath, new: AnyPath, out: AnyPath, *, spark_master: str | None =
     """Write the change between two versions of a dataset, files or folders of RDF, to a folder as changeset 000001.
 
     Gives the number of quads that were added and removed. Blank nodes are compared by their labels.
+    A changeset that is there already is not replaced.
     """
     from evergraph.engines.spark.difference import write_difference
 

@@ -39,7 +39,7 @@ _NOT_ALL_OF_RDF = (RdfFormat.RDF_XML, RdfFormat.JSON_LD)
 
 _POSITION = re.compile(r"^Parser error at line \d+ .*?: ")
 _HINTS = {
-    "No scheme found": "the document has relative IRIs: give a base IRI",
+    "No scheme found": "the document has relative IRIs: write them in full, or say in the document what they are relative to",
     "LoadDocumentCallback": "remote JSON-LD contexts are not fetched: put the @context into the document",
 }
 
@@ -58,7 +58,7 @@ def format_for_path(path: AnyPath) -> RdfFormat:
         return FORMATS[ending]
     raise DataError(
         f"{os.fspath(path)}: the file ending names no RDF syntax",
-        hint=f"use one of {', '.join(FORMATS)}, each with or without .gz, or say which format it is",
+        hint=f"use one of {', '.join(FORMATS)}, each with or without .gz",
     )
 
 

@@ -15,7 +15,10 @@ from evergraph.engines.spark.dumps import find_files
 def diff(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="The old version: an RDF file, or a folder of them.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="The new version.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the changeset; made if missing.")],
+    out: Annotated[
+        Path,
+        typer.Option(metavar="DIR", help="Folder for the changeset; made if missing. A changeset there is not replaced."),
+    ],
     spark_master: Annotated[
         str | None, typer.Option(metavar="URL", help="Master of a Spark cluster; default: this machine.")
     ] = None,

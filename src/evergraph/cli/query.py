@@ -3,19 +3,20 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from pyoxigraph import QueryBoolean, QueryResultsFormat, QuerySolutions, RdfFormat, serialize
 
-from evergraph.cli.inputs import read_text
-from evergraph.cli.options import QueryEndpoint, Store, open_target
-from evergraph.errors import QueryFailed
+from evergraph.cli.inputs import display_name, read_text
+from evergraph.cli.options import QueryEndpoint, open_target
+from evergraph.errors import QueryFailed, SyntaxProblem
 
 
 def query(
     file: Annotated[str, typer.Argument(metavar="QUERY.rq", help="A SPARQL query; - is standard input.")],
-    store: Store = None,
+    store: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of an embedded database.")] = None,
     endpoint: QueryEndpoint = None,
 ) -> None:
     """Run a query over the present state of a database.
@@ -30,7 +31,10 @@ def query(
     """
     text = read_text(file)
     with open_target(store, endpoint, read_only=True) as database, _failures():
-        answer = database.query(text)
+        try:
+            answer = database.query(text)
+        except SyntaxProblem as error:
+            raise error.at(display_name(file), text) from None
         if isinstance(answer, QuerySolutions | QueryBoolean):
             sys.stdout.buffer.write(answer.serialize(format=QueryResultsFormat.JSON) or b"")
             sys.stdout.buffer.write(b"\n")

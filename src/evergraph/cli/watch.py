@@ -14,7 +14,7 @@ from evergraph.cli.run import SparkMaster, watch_on_spark
 from evergraph.delta import Bag, Request
 from evergraph.engines.local.pauses import watch_collector
 from evergraph.errors import SyntaxProblem, UsageError
-from evergraph.rdfio import read_quads
+from evergraph.replication.filling import dump
 from evergraph.sources import open_source
 from evergraph.sparql.algebra import Query
 from evergraph.sparql.parser import parse_query
@@ -31,7 +31,7 @@ class Engine(StrEnum):
 
 QueryFile = Annotated[str, typer.Argument(metavar="QUERY.rq", help="A SPARQL query; - is standard input.")]
 Changes = Annotated[Path, typer.Option(metavar="PATH", help="A change source: changeset folder, RDF Patch, versions.")]
-Init = Annotated[list[Path] | None, typer.Option(metavar="DATA", help="RDF files to begin with; may be repeated.")]
+Init = Annotated[list[Path] | None, typer.Option(metavar="DATA", help="RDF files or folders to begin with; may be repeated.")]
 EngineOption = Annotated[Engine, typer.Option("--engine", help="Where to maintain the view.")]
 Limit = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="Entries of state that the view may need before it is given up.")
@@ -115,5 +115,5 @@ def parse(name: str, text: str) -> Query:
 
 
 def initial_data(paths: list[Path] | None) -> Request:
-    """Read what a view begins with."""
-    return Request(added=frozenset(quad for path in paths or () for quad in read_quads(path)))
+    """Read what a view begins with. Labels of blank nodes are kept, because changes use them."""
+    return Request(added=frozenset(quad for path in paths or () for quad in dump(path)))

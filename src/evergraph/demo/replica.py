@@ -1,5 +1,6 @@
 """A replica: the part of a changing dataset that somebody is interested in, and nothing else."""
 
+import re
 from pathlib import Path
 
 from pyoxigraph import RdfFormat
@@ -57,7 +58,7 @@ def show(out: Console, folder: Path) -> None:
         )
     held = frozenset(read_quads(folder / "target" / "data.nt"))
     for quad in sorted(map(str, held)):
-        out.print(Text("   " + quad.replace("<http://harbour.example/", ":").replace(">", ""), style="green"))
+        out.print(Text("   " + re.sub(r"<http://harbour\.example/([^>]*)>", r":\1", quad), style="green"))
     state: frozenset[Quad] = frozenset()
     for change in open_source(folder / "changes").changes():
         state = (state - change.request.removed) | change.request.added

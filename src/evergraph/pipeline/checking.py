@@ -18,7 +18,7 @@ from evergraph.pipeline.state import State
 def compare(pipeline: Pipeline, spark: SparkSession) -> dict[str, object]:
     """Compare each view that has a table; the quads are those of the last committed batch.
 
-    ``added`` counts what a table has too much, ``removed`` what it lacks.
+    ``added`` counts what a table has too much, ``removed`` what it lacks; ``unchecked`` names the views without one.
     """
     tables = [(view, sink) for view in pipeline.views for sink in view.sinks if isinstance(sink, TableSink)]
     if not tables:
@@ -35,7 +35,9 @@ def compare(pipeline: Pipeline, spark: SparkSession) -> dict[str, object]:
             with engine.batch():
                 report[view.name] = _difference(spark, sink.path, *_expected(view, spark, engine))
         ok = all(one == {"added": 0, "removed": 0} for one in report.values())
-        return {"ok": ok, "batch": quads.committed(pipeline.name), "views": report}
+        unchecked = [view.name for view in pipeline.views if view.name not in report]
+        rest = {"unchecked": unchecked} if unchecked else {}
+        return {"ok": ok, "batch": quads.committed(pipeline.name), "views": report, **rest}
     finally:
         state.close()
 

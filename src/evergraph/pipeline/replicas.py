@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from os import fspath
 from pathlib import Path
 
-from evergraph.errors import EmptySource, EvergraphError, UsageError
+from evergraph.errors import EmptySource, EvergraphError, StoreError, UsageError
 from evergraph.files import AnyPath, is_address, open_output
 from evergraph.pipeline.definition import (
     EndpointSink,
@@ -28,6 +28,7 @@ from evergraph.replication import PAGE, PAPER, Places, ReplicaStep, Replicated, 
 from evergraph.replication import replicate as replicate_here
 from evergraph.replication.filling import pages
 from evergraph.replication.run import refuse_target_in_source
+from evergraph.replication.state import STATE as OF_LOCAL
 from evergraph.replication.state import digest
 from evergraph.replication.targets import graph_of, is_folder, is_store, is_table, store_folder, table_folders
 from evergraph.sources.feeds import Limit, open_feed
@@ -153,6 +154,11 @@ def replicate_on_spark(
     numbers = {name: number for number, name in enumerate(sorted(found))}
     refuse_target_in_source(target, changes)
     place = _place(target, potential, state)
+    if (place / OF_LOCAL).exists():
+        raise StoreError(
+            f"{place} is the state of a replication on the local engine",
+            hint="go on with --engine local, or begin anew with another target and state",
+        )
     sinks = _sinks(target, list(found), update_endpoint, graph)
     views: list[ViewDefinition] = []
     for name, interest in found.items():

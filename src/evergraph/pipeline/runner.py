@@ -193,7 +193,7 @@ class Runner:
         """Load what there is before the first change, unless that has been done before."""
         if self._table.committed(self._pipeline.name) is None:
             if self._pipeline.init:
-                self._table.load(self._spark, self._pipeline.init, on_error="fail")
+                self._table.load(self._spark, self._pipeline.init, on_error="fail", keep_labels=True)
             with self._engine.batch():
                 self._table.append(self._left_out(), app=self._pipeline.name, batch=0)
             if self._pipeline.left_out:

@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from evergraph.delta import Request
+from evergraph.errors import DataError
 from evergraph.files import is_address
 from evergraph.gate.endpoint import Endpoint
 from evergraph.rdfio import rdf_ending, read_quads
@@ -30,6 +31,8 @@ def fill(replicas: Replicas, places: Iterable[str], *, page: int = PAGE) -> None
 def dump(path: Path) -> Iterator[Quad]:
     """Read a dump: a file, or a folder of files. Labels of blank nodes are kept, because changes use them."""
     files = sorted(one for one in visible_files(path, recursive=True) if rdf_ending(one)) if path.is_dir() else [path]
+    if not files:
+        raise DataError(f"{path}: there are no RDF files in this folder", hint="check the path and the file endings")
     for file in files:
         yield from read_quads(file, rename_blank_nodes=False)
 

@@ -153,7 +153,7 @@ class Replication:
             if not target.is_empty():
                 raise StoreError(
                     f"the target of {name!r} holds something already, and there is no state to go on from",
-                    hint="empty the target, name another, or give the folder of the state (--state)",
+                    hint="empty the target or name another; if it was filled with --state, name the same folder again",
                 )
 
     def take(self, change: SourceChange) -> None:
@@ -237,6 +237,8 @@ def replicate(
     refuse_target_in_source(place, fspath(changes))
     with ExitStack() as resources:
         folder = _state_folder(place, aside, state)
+        if folder is None:
+            report("there is no --state: nobody can go on from here later, and the target must be empty")
         targets = open_targets(place, list(found), update_url=update_endpoint, graph=graph)
         for opened in targets.values():
             resources.callback(opened.close)

@@ -28,6 +28,10 @@ from evergraph.rdfio import read_quads, write_statements
 from evergraph.sparql.expressions import Environment
 from evergraph.terms import Quad
 
+STATE = "state.json"
+"""The file by which a folder is known to be a state."""
+OF_SPARK = "pipeline.json"
+"""The file by which it is known to be one of a replication on Spark."""
 _VERSION = 1
 _AS_NAMES = ("utf-8", "surrogateescape")
 """How the names of files are written, which may be any bytes."""
@@ -69,10 +73,15 @@ class ReplicaState:
     def _read(self) -> None:
         if self._folder is None:
             return
-        path = self._folder / "state.json"
+        path = self._folder / STATE
         try:
             content = json.loads(path.read_text())
         except FileNotFoundError:
+            if (self._folder / OF_SPARK).exists():
+                raise StoreError(
+                    f"{self._folder} is the state of a replication on Spark",
+                    hint="go on with --engine spark, or begin anew with another target and state",
+                ) from None
             return
         except (OSError, ValueError) as error:
             raise StoreError(f"{path} cannot be read: {error}", hint="begin anew in another folder") from error
@@ -191,7 +200,7 @@ class ReplicaState:
             "now": self.now,
             "interests": self._interests,
         }
-        with open_output(self._folder / "state.json") as out:
+        with open_output(self._folder / STATE) as out:
             out.write((json.dumps(content, indent=1) + "\n").encode())
         if self._places and self._base == self.position:
             with open_output(self._folder / "places") as out:

@@ -64,10 +64,11 @@ def write_difference(
     """Write the change from the old to the new version as a changeset: ``NNNNNN.removed.nt.gz`` and ``.added.nt.gz``.
 
     Both files are there, if need be without content; N-Quads (``.nq.gz``) where quads of named graphs are in them.
-    They appear when all is done, and files that the number had before go away. Damaged input is an error.
+    They appear when all is done. Damaged input is an error, and so is a changeset with this number that is there.
     """
     target = Path(folder)
     make_folder(target)
+    _refuse_to_replace(target, number)
     with ExitStack() as stack:
         # Next to the target, so that the finished files only have to take their names.
         place = tempfile.TemporaryDirectory(dir=target, prefix=".difference-", ignore_cleanup_errors=True)
@@ -80,6 +81,12 @@ def write_difference(
                 hint="nothing was written; free space or memory, then repeat",
             ) from error
         return _published(parts, work, target, number)
+
+
+def _refuse_to_replace(target: Path, number: int) -> None:
+    kinds = re.compile(rf"{number:06}\.(?:removed|added)\.(?:nt|nq)(?:\.gz)?")
+    if any(kinds.fullmatch(path.name) for path in target.iterdir()):
+        raise DataError(f"{target} holds a changeset {number:06} already", hint="name another folder, or remove it")
 
 
 def _compared(
@@ -149,13 +156,8 @@ def _published(parts: list[tuple[str, str, int, int]], work: Path, target: Path,
         own = [(name, named) for name, of, _, named in parts if of == kind]
         ending = "nq" if any(named for _, named in own) else "nt"
         drafts[target / f"{number:06}.{kind}.{ending}.gz"] = _joined([name for name, _ in own], work / kind)
-    kinds = re.compile(rf"{number:06}\.(?:removed|added)\.(?:nt|nq)(?:\.gz)?")
-    before = [path for path in target.iterdir() if kinds.fullmatch(path.name)]
     for path, draft in drafts.items():
         draft.replace(path)
-    for path in before:
-        if path not in drafts:
-            path.unlink()
     sync_folder(target)
     counts = {kind: sum(rows for _, of, rows, _ in parts if of == kind) for kind in ("added", "removed")}
     return Difference(counts["added"], counts["removed"], tuple(drafts))

@@ -173,7 +173,7 @@ def _first_problem(piece: Piece, lines: int, damaged: list[Damaged]) -> SyntaxPr
         whole = Piece(piece.file, 0, 0, piece.begin)
         before += sum(block.count(b"\n") for block in whole.blocks())
     return SyntaxProblem(
-        first.reason, where=piece.file, line=before + first.place + 1, hint="mend the line, or let it be set aside"
+        first.reason, where=piece.file, line=before + first.place + 1, hint="mend the line, then repeat"
     )
 
 

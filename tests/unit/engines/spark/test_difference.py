@@ -1,4 +1,5 @@
 import gzip
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,7 +9,7 @@ from pyoxigraph import Quad
 from tests.support.rdf_strategies import quad_sets
 
 from evergraph.engines.spark.difference import write_difference
-from evergraph.errors import SyntaxProblem
+from evergraph.errors import DataError, SyntaxProblem
 from evergraph.rdfio import write_quads
 from evergraph.sources import open_source
 
@@ -23,8 +24,9 @@ def test_the_difference_leads_from_one_version_to_the_other(
 ) -> None:
     for name, quads in (("old.nq", old), ("new.nq.gz", new)):
         write_quads(tmp_path / name, quads)
-    found = write_difference(spark, [tmp_path / "old.nq"], [tmp_path / "new.nq.gz"], tmp_path / "out")
-    (change,) = open_source(tmp_path / "out").changes()
+    out = Path(tempfile.mkdtemp(dir=tmp_path))
+    found = write_difference(spark, [tmp_path / "old.nq"], [tmp_path / "new.nq.gz"], out)
+    (change,) = open_source(out).changes()
     assert (change.request.removed, change.request.added) == (old - new, new - old)
     assert (found.removed, found.added) == (len(old - new), len(new - old))
 
@@ -45,12 +47,19 @@ def test_spelling_files_and_repetition_make_no_difference(spark: "SparkSession",
     assert set(found.files) == {tmp_path / "out" / name for name in texts}
 
 
-def test_damaged_input_leaves_what_was_there(spark: "SparkSession", tmp_path: Path) -> None:
+def test_damaged_input_leaves_nothing(spark: "SparkSession", tmp_path: Path) -> None:
     (tmp_path / "a.nt").write_text("<urn:a> <urn:p> <urn:b> .\n")
     (tmp_path / "b.nt").write_text("<urn:a> <urn:p> <urn:b> .\n<urn:a> oops .\n")
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out/000001.added.nt.gz").write_bytes(b"before")
     with pytest.raises(SyntaxProblem, match=r"b\.nt:2"):
         write_difference(spark, [tmp_path / "a.nt"], [tmp_path / "b.nt"], tmp_path / "out")
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["000001.added.nt.gz"]
-    assert (tmp_path / "out/000001.added.nt.gz").read_bytes() == b"before"
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_a_changeset_is_not_replaced(spark: "SparkSession", tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text("<urn:a> <urn:p> <urn:b> .\n")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/000001.removed.nq").write_text("<urn:x> <urn:p> <urn:b> .\n")
+    with pytest.raises(DataError, match="holds a changeset 000001 already"):
+        write_difference(spark, [tmp_path / "a.nt"], [tmp_path / "a.nt"], tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["000001.removed.nq"]
+    assert write_difference(spark, [tmp_path / "a.nt"], [tmp_path / "a.nt"], tmp_path / "out", number=2).added == 0
