@@ -20,6 +20,7 @@ _KEY = re.compile(
     r"""\s*(?P<key>(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*="""
 )
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_VERY_CLOSE = 0.8
 _NAMES = {
     str: "a text",
     int: "a whole number",
@@ -68,6 +69,7 @@ class Table:
         """Return the value of a key that must be there."""
         value = self.get(key, kind)
         if value is None:
+            self._refuse_misspelt(key)
             self.fail(f"the key '{key}' is missing: {meaning}")
         return value
 
@@ -82,6 +84,8 @@ class Table:
 
     def table(self, key: str) -> "Table":
         """Return an inner table, empty if it is not there."""
+        if key not in self._values:
+            self._refuse_misspelt(key)
         return Table(self.get(key, dict) or {}, (*self.address, key), self.document)
 
     def tables(self, key: str) -> "Iterator[Table]":
@@ -91,6 +95,12 @@ class Table:
             if not isinstance(value, dict):
                 self.fail(f"expected tables, written as [[{'.'.join([*self._names(), key])}]]", key)
             yield Table(value, (*self.address, key, place), self.document)
+
+    def _refuse_misspelt(self, key: str) -> None:
+        """Refuse a key that nobody has asked for, and that looks like one that is missing."""
+        others = [other for other in self._values if other not in self._asked]
+        for other in difflib.get_close_matches(key, others, 1, _VERY_CLOSE):
+            self.unknown(other, {key}, f"unknown key '{other}'", other)
 
     def refuse_others(self) -> None:
         """Every key must have been asked for."""
@@ -133,7 +143,9 @@ class Document:
             values = tomllib.loads(self._text)
         except tomllib.TOMLDecodeError as error:
             found = _PLACE.search(str(error))
-            line, column = (int(found[1] or 0), int(found[2] or 0)) if found else (0, 0)
+            line, column = int(found[1] or 0) if found else 0, int(found[2] or 0) if found else 0
+            if found and not line:  # at the end of the document
+                line = max(1, len(self._text.splitlines()))
             message = _PLACE.sub("", str(error))
             raise SyntaxProblem(message, where=str(path), line=line, column=column, text=self._text) from None
         self.values: Mapping[str, Any] = values

@@ -39,7 +39,7 @@ _NOT_ALL_OF_RDF = (RdfFormat.RDF_XML, RdfFormat.JSON_LD)
 
 _POSITION = re.compile(r"^Parser error at line \d+ .*?: ")
 _HINTS = {
-    "No scheme found": "the document has relative IRIs: write them in full, or say in the document what they are relative to",
+    "No scheme found": "the document has relative IRIs: write them in full, or give it a base",
     "LoadDocumentCallback": "remote JSON-LD contexts are not fetched: put the @context into the document",
 }
 

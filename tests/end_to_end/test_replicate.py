@@ -16,7 +16,7 @@ from tests.support.replica_files import changeset, lines, rq, run, table_content
 
 import evergraph as eg
 from evergraph.demo import replica
-from evergraph.errors import UsageError
+from evergraph.errors import StoreError, UsageError
 from evergraph.rdfio import parse_quads, read_quads
 from evergraph.terms import Quad, sorted_quads
 from evergraph.views.replicas import parse_interest
@@ -542,3 +542,25 @@ def test_engines_have_names(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no engine is called 'flink'"):
         eg.replicate(interest, changes=tmp_path / "changes", target=tmp_path / "target", engine="flink")
     assert not (tmp_path / "target").exists()
+
+
+def test_a_state_belongs_to_an_engine(tmp_path: Path) -> None:
+    write_table_history(tmp_path, 1)
+    interest = rq(tmp_path / "athletes.rq", PREFIXES, ATHLETES)
+    options = {"changes": tmp_path / "changes", "target": f"store:{tmp_path / 'db'}", "state": tmp_path / "state"}
+    eg.replicate(interest, **options)  # type: ignore[arg-type]
+    with pytest.raises(StoreError, match="is the state of a replication on the local engine"):
+        eg.replicate(interest, engine="spark", **options)  # type: ignore[arg-type]
+    (tmp_path / "state/state.json").rename(tmp_path / "state/pipeline.json")
+    with pytest.raises(StoreError, match="is the state of a replication on Spark"):
+        eg.replicate(interest, **options)  # type: ignore[arg-type]
+
+
+def test_who_gives_no_place_for_the_state_is_warned(tmp_path: Path) -> None:
+    write_table_history(tmp_path, 1)
+    interest = rq(tmp_path / "athletes.rq", PREFIXES, ATHLETES)
+    told: list[str] = []
+    for target in (tmp_path / "folder", f"store:{tmp_path / 'db'}"):
+        eg.replicate(interest, changes=tmp_path / "changes", target=target, report=told.append)
+    assert len(told) == 1
+    assert told[0].startswith("there is no --state")

@@ -113,6 +113,8 @@ SINK = "[[view.sink]]\n"
 MISTAKES = {
     "an unknown table": (SOURCE + VIEW + "[piepline]\n", r"toml:6: piepline: unknown key.*did you mean 'pipeline'\?"),
     "an unknown key": (SOURCE + "chagnes = 1\n" + VIEW, r"toml:3: source.chagnes: unknown.*did you mean 'changes'\?"),
+    "a misspelt key": ('[source]\nchange = "a"\n' + VIEW, r"toml:2: source.change: unknown.*did you mean 'changes'\?"),
+    "a misspelt table": (SOURCE.replace("e]", "es]") + VIEW, r"toml:1: sources: unknown key.*did you mean 'source'\?"),
     "nothing close": (
         SOURCE + "zzz = 1\n" + VIEW,
         r"toml:3: source.zzz: unknown.*known here: changes, init, poll, settle, skip_damaged",
@@ -211,6 +213,8 @@ def test_keys_in_texts_of_several_lines_are_none(folder: Path) -> None:
 def test_what_is_no_toml(folder: Path) -> None:
     with pytest.raises(SyntaxProblem, match=r"(?s)places.toml:2:\d+: .*\| name = "):
         load_pipeline(write(folder, "[pipeline]\nname = \n"))
+    with pytest.raises(SyntaxProblem, match=r"places.toml:2: "):
+        load_pipeline(write(folder, "[pipeline]\nx = [\n"))
     with pytest.raises(DataError, match="No such file"):
         load_pipeline(folder / "none.toml")
     (folder / "latin.toml").write_bytes(b"# \xe9")

@@ -17,7 +17,9 @@ def diff(
     new: Annotated[Path, typer.Argument(metavar="NEW", help="The new version.")],
     out: Annotated[
         Path,
-        typer.Option(metavar="DIR", help="Folder for the changeset; made if missing. A changeset there is not replaced."),
+        typer.Option(
+            metavar="DIR", help="Folder for the changeset; made if missing. A changeset there is not replaced."
+        ),
     ],
     spark_master: Annotated[
         str | None, typer.Option(metavar="URL", help="Master of a Spark cluster; default: this machine.")

@@ -31,10 +31,15 @@ class Engine(StrEnum):
 
 QueryFile = Annotated[str, typer.Argument(metavar="QUERY.rq", help="A SPARQL query; - is standard input.")]
 Changes = Annotated[Path, typer.Option(metavar="PATH", help="A change source: changeset folder, RDF Patch, versions.")]
-Init = Annotated[list[Path] | None, typer.Option(metavar="DATA", help="RDF files or folders to begin with; may be repeated.")]
+Init = Annotated[
+    list[Path] | None, typer.Option(metavar="DATA", help="RDF files or folders to begin with; may be repeated.")
+]
 EngineOption = Annotated[Engine, typer.Option("--engine", help="Where to maintain the view.")]
 Limit = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Entries of state that the view may need before it is given up.")
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="Entries of state that the view may need before it is given up (local engine)."
+    ),
 ]
 
 
@@ -46,7 +51,8 @@ def watch(
     limit: Limit = None,
     spark_master: SparkMaster = None,
     decisions: Annotated[
-        bool, typer.Option("--decisions", help="Say on standard error how each large change was taken in.")
+        bool,
+        typer.Option("--decisions", help="Say on standard error how each large change was taken in (local engine)."),
     ] = False,
 ) -> None:
     """Maintain a standing query over a change source.

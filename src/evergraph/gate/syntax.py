@@ -14,6 +14,7 @@ NEVER_RUN = "DROP GRAPH <urn:evergraph:never>;\n"
 
 _STORE = Store()
 _BAD_IRI = "IRI parsing failed"
+_ABSOLUTE = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:")
 _CLOSING = {"{": "}", "(": ")", "[": "]"}
 
 
@@ -68,8 +69,12 @@ class Judge:
         if not seen:
             return self.problem("there is nothing here", offset)
         last = seen[-1]
+        if relative := _relative_iri(before, seen):
+            return self.problem(
+                f"{relative.text} is not an absolute IRI", relative.start, hint="write it in full, or declare a BASE"
+            )
         if _BAD_IRI in sentences:
-            return self.problem(_BAD_IRI, offset)
+            return self.problem(_BAD_IRI, last.start if last.kind is Kind.IRI else offset)
         if found := _open_string(seen) or _undeclared_prefix(before, seen) or _misplaced_node(seen):
             token, message = found
             return self.problem(message, token.start)
@@ -79,7 +84,7 @@ class Judge:
             return self._explained_at_end(seen)
         if last.start < offset <= last.end:
             # Oxigraph compares whole words and is then at the end of what it did not find.
-            return self.problem(f"{last.text} does not belong here", last.start)
+            return self.problem(f"{last.text} does not belong here{self._unclosed(self._tokens)}", last.start)
         return self.problem(_expected(parts), offset)
 
     def _explained_at_end(self, seen: list[Token]) -> SyntaxProblem:
@@ -92,7 +97,7 @@ class Judge:
             )
         return self.problem("the request ends too early" + unclosed, len(self._text))
 
-    def _unclosed(self, tokens: list[Token]) -> str:
+    def _unclosed(self, tokens: Sequence[Token]) -> str:
         opened: list[Token] = []
         for token in tokens:
             if token.is_mark(*_CLOSING):
@@ -111,6 +116,13 @@ class Judge:
 def _open_string(seen: list[Token]) -> tuple[Token, str] | None:
     quote = next((token for token in seen if token.is_mark('"', "'")), None)
     return quote and (quote, "this string is never closed")
+
+
+def _relative_iri(before: str, seen: list[Token]) -> Token | None:
+    """Find an IRI that is relative, and nobody says to what."""
+    if any(token.is_word("BASE") for token in (*tokenize(before), *seen)):
+        return None
+    return next((token for token in seen if token.kind is Kind.IRI and not _ABSOLUTE.match(token.text)), None)
 
 
 def _undeclared_prefix(before: str, seen: list[Token]) -> tuple[Token, str] | None:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from pyspark.sql import functions as sf
+
 from evergraph.files import open_output
 from evergraph.pipeline.outcomes import Outcome, lines, patch_row, statement
 from evergraph.pipeline.sinks.base import AppendedFile, PathSink, empty_folder
@@ -85,7 +87,11 @@ def patch(outcome: Outcome, sequence: int, staging: Path) -> Iterator[bytes]:
 
 
 def _has_named_graphs(outcome: Outcome) -> bool:
-    """Tell whether N-Triples is not enough; of many rows, it is not tried to find out."""
+    """Tell whether N-Triples is not enough."""
     if len(outcome.columns) <= _GRAPH:
         return False
-    return outcome.rows is None or any(outcome.rows.column(outcome.columns[_GRAPH]).to_pylist())
+    graph = outcome.columns[_GRAPH]
+    if outcome.rows is not None:
+        return any(outcome.rows.column(graph).to_pylist())
+    assert outcome.frame is not None
+    return not outcome.frame.where(sf.col(graph) != "").isEmpty()
