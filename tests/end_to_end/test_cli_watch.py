@@ -129,6 +129,21 @@ def test_watch_begins_with_the_initial_data(run: Run, tmp_path: Path) -> None:
     assert [line["sequence"] for line in outcome.lines] == [0, 1, 3]
 
 
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_a_label_in_the_initial_data_is_the_same_node_in_changes(run: Run, tmp_path: Path, engine: str) -> None:
+    (tmp_path / "init").mkdir()
+    (tmp_path / "init/data.nt").write_text(f'_:a <{LABEL}> "one" .\n_:b <{LABEL}> "two" .\n')
+    (tmp_path / "init/readme.txt").write_text("no data")
+    outcome = run(
+        *("watch", "q.rq", "--init", "init", "--changes", "changes.rdfp", "--engine", engine),
+        q_rq=LABELS,
+        changes_rdfp=f'TX .\nD _:a <{LABEL}> "one" .\nTC .\n',
+    )
+    assert rows(outcome.lines[0]["added"]) == ["a one", "b two"]
+    assert rows(outcome.lines[1]["removed"]) == ["a one"]
+
+
 def test_watch_keeps_multiplicities(run: Run) -> None:
     outcome = run(
         "watch", "q.rq", "--changes", "history.rdfp", q_rq=f"SELECT ?p {{ ?s ?p ?o FILTER (?p = <{LABEL}>) }}"

@@ -1,4 +1,4 @@
-"""A pipeline on Spark: a year of arrivals and departures, four views, every batch committed exactly once."""
+"""A pipeline on Spark: three months of arrivals and departures, four views, every batch committed exactly once."""
 
 import os
 import time
@@ -44,7 +44,7 @@ def show(out: Console, folder: Path) -> None:
     begin = time.perf_counter()
     reports = _run(out, definition)
     seconds = time.perf_counter() - begin
-    table = Table("batch", "changes", "inserted", "deleted", *(f"{name} +/-" for name in _VIEWS), "seconds")
+    table = Table("batch", "sets", "in", "out", *_VIEWS, "s")
     for report in reports:
         effects = report["views"]
         assert isinstance(effects, dict)
@@ -55,6 +55,9 @@ def show(out: Console, folder: Path) -> None:
             f"{report['seconds']:.1f}",
         )
     out.print(table)
+    out.print(
+        Text("   in, out: triples that a batch inserts and deletes in the end; who comes and leaves in it is in none")
+    )
     _compare(out, folder)
     out.print(Text(f"   all of it, starting Spark included: {seconds:.0f} s"))
 
