@@ -50,7 +50,7 @@ servers: setup
 
 pytest: setup
 	$(call heading,tests)
-	@$(BIN)/pytest --hypothesis-profile=ci --numprocesses=auto --maxprocesses=4 --dist=loadfile --durations=20
+	@$(BIN)/pytest --hypothesis-profile=ci --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder --durations=20
 
 long: setup ## run the tests with thousands of random cases for each property
 	$(call heading,long tests)

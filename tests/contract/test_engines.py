@@ -103,7 +103,7 @@ def test_same_changes(spark: SparkSession, tmp_path: Path, way: Way) -> None:
         history = (HISTORY[0] + HISTORY[1], HISTORY[2] + HISTORY[3])
     for batch, texts in enumerate(history, 1):
         both.check(requests(texts), batch)
-    if way is Way.DIRECT:
+    if way in (Way.DIRECT, Way.WHOLE):
         both.check_initial()
     ways = {choice.chosen for choice in both.spark.costs.choices}
     assert ways == {way}

@@ -5,6 +5,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from evergraph.engines.spark.costs import Way
 from evergraph.engines.spark.engine import SparkEngine
 from evergraph.engines.spark.net import consolidated
 from evergraph.engines.spark.rows import WEIGHT, spark_schema
@@ -28,7 +29,9 @@ def compare(pipeline: Pipeline, spark: SparkSession) -> dict[str, object]:
     state = State(pipeline)
     try:
         quads = QuadTable(state.quads)
-        engine = SparkEngine(spark, quads, {name: one for view, _ in tables for name, one in view.queries().items()})
+        engine = SparkEngine(
+            spark, quads, {name: one for view, _ in tables for name, one in view.queries().items()}, way=Way.DIRECT
+        )
         state.remember(engine)
         report: dict[str, object] = {}
         for view, sink in tables:

@@ -18,6 +18,9 @@ ORIGIN, NODE, GRAPH, NEXT = (Variable(f"{name}··path") for name in ("origin", 
 Steps = Callable[[Frame | None, bool], Frame]
 """Given nodes, or None for all, the steps that start there, or that end there if told so: over (NODE, NEXT, GRAPH)."""
 
+_MOST_PARTS = 8
+"""From so many levels on they are put together: Spark takes time to plan each of them, for every level that follows."""
+
 Keep = Callable[[Frame], Frame | None]
 """Computes a frame, once; None if it has no rows."""
 
@@ -53,6 +56,8 @@ def _spread(frontier: Frame | None, empty: Frame, steps: Steps, keep: Keep, *, b
     found: list[Frame] = []
     while frontier is not None:
         found.append(frontier)
+        if len(found) > _MOST_PARTS and (together := keep(sum_of(found))) is not None:
+            found = [together]
         following = _advance(frontier, steps(frontier.keys((NODE,)), backward), backward=backward).distinct()
         frontier = keep(same_rows(following, sum_of(found), among=False))
     return sum_of(found) if found else empty.where(sf.lit(False))

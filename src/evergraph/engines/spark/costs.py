@@ -39,6 +39,7 @@ class Way(StrEnum):
     """How a view is brought up to date."""
 
     FOLLOWING = "following"
+    WHOLE = "whole"
     SHARES = "shares"
     INCREMENTAL = "incremental"
     DIRECT = "direct"

@@ -1,8 +1,9 @@
 """The Spark engine: standing queries over a table of quads, batch by batch.
 
-There are four ways to bring a view up to date, and all give the same change:
+There are five ways to bring a view up to date, and all give the same change:
 
 * **following**: what a small change can touch is fetched, and the local engine does the rest (`following`);
+* **whole**: all that a view can look at is fetched, if it is little, and the local engine does the rest (`whole`);
 * **shares**: what a large change can touch is divided among the tasks, each with a local engine, for views that fall
   apart by the values of a variable (`shares`);
 * **incremental**: the plan as DataFrames over the weights of the change (`compile`);
@@ -25,7 +26,7 @@ from evergraph.engines.spark.clearing import without_marks
 from evergraph.engines.spark.compile import PlanFrames
 from evergraph.engines.spark.costs import Choice, Costs, Quads, Sizes, Way
 from evergraph.engines.spark.following import SEQUENCE, SmallChange, follow
-from evergraph.engines.spark.frames import WEIGHT, Frame, sum_of
+from evergraph.engines.spark.frames import WEIGHT, Frame, sum_of, with_sane_size
 from evergraph.engines.spark.islands import Island
 from evergraph.engines.spark.relations import Relations, Version
 from evergraph.engines.spark.rows import QUAD, arrow_schema, spark_schema
@@ -33,6 +34,7 @@ from evergraph.engines.spark.session import forget_broadcasts
 from evergraph.engines.spark.shares import VIEW, shared_changes
 from evergraph.engines.spark.vicinity import TooMuch
 from evergraph.engines.spark.views import SparkView
+from evergraph.engines.spark.whole import fetched, small_views, whole_changes, whole_results
 from evergraph.sparql.algebra import Query
 
 _MOST_HASHES = 2_000_000
@@ -109,6 +111,11 @@ class SparkEngine:
         view = self.views[name]
         nothing = self._spark.createDataFrame([], spark_schema(QUAD))
         relations = Relations(self._quads.read(self._spark), nothing, 0, self._sizes())
+        if self._way in (None, Way.WHOLE) and small_views([view], relations):
+            rows = fetched([view], relations)
+            found = {} if rows is None else whole_results([view], rows)
+            if name in found:
+                return self._spark.createDataFrame(found[name], spark_schema(view.columns))
         if view.island is not None:
             return _named(view, self._island(view, relations, changes=False))
         frames = PlanFrames(self._spark, relations, view.environment, self._keep)
@@ -131,6 +138,7 @@ class SparkEngine:
         relations = Relations(self._quads.read(self._spark), changes, self._size, self._sizes(), self._store)
         relations.count(pattern for view in rest for pattern in view.patterns)
         found |= self._shared([view for view in rest if self._is_shared(view, relations)], changes, relations)
+        found |= self._whole([view for view in rest if view.name not in found], relations)
         return found | {view.name: self._delta(view, relations) for view in rest if view.name not in found}
 
     def release(self) -> None:
@@ -198,6 +206,19 @@ class SparkEngine:
             found[view.name] = _named(view, frame)
         return found
 
+    def _whole(self, views: list[SparkView], relations: Relations) -> dict[str, pa.Table]:
+        """Maintain views here that can look at few quads."""
+        chosen = small_views(views, relations) if self._way in (None, Way.WHOLE) else []
+        if not chosen:
+            return {}
+        begin = time.perf_counter()
+        rows = fetched(chosen, relations)
+        found = {} if rows is None else whole_changes(chosen, rows)
+        seconds = (time.perf_counter() - begin) / len(chosen)
+        for name in found:
+            self.costs.record(Choice(name, round(self._size), 0, 0, Way.WHOLE), seconds)
+        return found
+
     def _delta(self, view: SparkView, relations: Relations) -> DataFrame | pa.Table:
         if not any(relations.matches(pattern) for pattern in view.patterns):
             return arrow_schema(view.columns).empty_table()
@@ -229,7 +250,7 @@ class SparkEngine:
     @staticmethod
     def _keep(frame: Frame) -> Frame | None:
         """Compute a frame once. A checkpoint, unlike a cache, does not carry the plans of all that was kept before."""
-        data = frame.data.localCheckpoint(eager=False)
+        data = with_sane_size(frame.data.localCheckpoint(eager=False))
         rows = data.count()
         return replace(frame, data=data, rows=rows) if rows else None
 

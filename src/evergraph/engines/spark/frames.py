@@ -117,3 +117,21 @@ def same_rows(frame: Frame, others: Frame, *, among: bool) -> Frame:
     other = for_join(others.only(frame.variables).numbered("k"), others.rows)
     condition = [same(sf.col(name), sf.col(f"k{name}")) for name in frame.columns()]
     return replace(frame, data=frame.data.join(other, condition, "left_semi" if among else "left_anti"))
+
+
+def with_sane_size(data: DataFrame) -> DataFrame:
+    """Let Spark forget what it believes about the size of a checkpoint, if that is beyond reason.
+
+    It takes a join to be as large as the product of its sides, and a checkpoint to be as large as what led to it. Where
+    what was kept is joined with what was found by it, the number has twice as many digits each time: after thirty steps
+    of a path, Spark would do nothing but multiply.
+    """
+    plan = data._jdf.queryExecution().analyzed()
+    if _BEYOND_REASON not in plan.stats().simpleString():
+        return data
+    session = data.sparkSession._jsparkSession
+    return DataFrame(session.internalCreateDataFrame(plan.rdd(), data._jdf.schema(), False), data.sparkSession)
+
+
+_BEYOND_REASON = "E+"
+"""What stands in sizes that have no unit: from 2⁷¹ bytes on."""
