@@ -33,8 +33,11 @@ for option in "$@"; do
     *) set -- "$@" "$option" ;;
   esac
 done
+[ -z "${{{of_driver}-}}" ] || trap '' TERM
 exec {executable} "$@"
 """
+OF_DRIVER = "EVERGRAPH_DRIVER"
+"""The variable that makes Java deaf to SIGTERM: who ends a job may signal all its processes, and ours ends its Java."""
 
 
 class JavaMissing(EvergraphError):
@@ -96,7 +99,7 @@ def shim_home(executable: Path, environment: Mapping[str, str] = os.environ) -> 
 
     The file appears at once and complete, so processes that do this at the same time do not disturb each other.
     """
-    text = _SHIM.format(executable=shlex.quote(str(executable)))
+    text = _SHIM.format(executable=shlex.quote(str(executable)), of_driver=OF_DRIVER)
     home = _cache(environment) / "evergraph" / "java" / sha256(text.encode()).hexdigest()[:16]
     shim = home / "bin" / "java"
     try:

@@ -60,7 +60,10 @@ def test_kills_lose_nothing_and_double_nothing(tmp_path: Path, request: pytest.F
 
 
 def test_signals_end_a_run_after_the_batch_at_hand(tmp_path: Path) -> None:
-    """A folder that is followed, empty at first: what comes is taken, SIGTERM ends the run well, the next goes on."""
+    """A folder that is followed, empty at first: what comes is taken, SIGTERM ends the run well, the next goes on.
+
+    All processes of the job get the signal, as from `timeout` and from shells.
+    """
     case = Case.make(tmp_path / "case", seed=3, changes=4, views=("turned",))
     held = {
         after: [(path, path.read_bytes()) for path in sorted((case.folder / "in").glob(names))]
@@ -73,7 +76,12 @@ def test_signals_end_a_run_after_the_batch_at_hand(tmp_path: Path) -> None:
         (case.folder / "pipeline.toml").read_text().replace("[source]\n", "[source]\nsettle = 0.5\n")
     )
     process = subprocess.Popen(
-        [*COMMAND, "--follow"], cwd=case.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, "--follow"],
+        cwd=case.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
         assert process.stdout is not None
@@ -83,7 +91,7 @@ def test_signals_end_a_run_after_the_batch_at_hand(tmp_path: Path) -> None:
             for path, content in held.get(seen[-1], ()):
                 path.write_bytes(content)
             if seen[-1] == 4:
-                process.send_signal(signal.SIGTERM)
+                os.killpg(process.pid, signal.SIGTERM)
         assert seen == [0, 1, 2, 3, 4]
         assert process.stderr is not None
         assert (process.wait(120), without_noise(process.stderr.read())) == (0, "")

@@ -125,6 +125,16 @@ MISTAKES = {
     ),
     "a wrong type": ("[source]\nchanges = 1\n" + VIEW, r"toml:2: source.changes: expected a text, not a whole number"),
     "no such path": ('[source]\nchanges = "no"\n' + VIEW, r"toml:2: source.changes: no such file or folder: .*/no"),
+    "no path": ('[source]\nchanges = ""\n' + VIEW, r"toml:2: source.changes: expected a path, not an empty text"),
+    "nothing that fits": (SOURCE + 'init = "*.zz"\n' + VIEW, r"toml:3: source.init: no such file or folder: .*\*.zz"),
+    "no function of the data": (
+        SOURCE + VIEW.replace("{", "{ SERVICE <urn:x> {} ", 1),
+        r"toml:5: view.text: the query of view 'a' cannot be maintained: .*SERVICE",
+    ),
+    "no such interest": (
+        SOURCE + '[[view]]\nname = "a"\ninterest = "no.rq"\n',
+        r"toml:5: view.interest: cannot read .*no.rq",
+    ),
     "standard input": ('[source]\nchanges = "-"\n' + VIEW, r"toml:2: source.changes: .*standard input"),
     "a list of numbers": (SOURCE + "init = [1]\n" + VIEW, r"toml:3: source.init: expected a text or a list of texts"),
     "no changes at all": (SOURCE + VIEW + "[batch]\nchanges = 0\n", r"toml:7: batch.changes: .*from 1 on, not 0"),
@@ -146,7 +156,7 @@ MISTAKES = {
     ),
     "no kind": (SOURCE + VIEW + SINK, r"toml:6: view.sink: the key 'kind' is missing: one of table, changesets"),
     "an unknown kind": (SOURCE + VIEW + SINK + 'kind = "tabel"\n', r"toml:7: view.sink.kind: .*did you mean 'table'\?"),
-    "no path": (SOURCE + VIEW + SINK + 'kind = "table"\n', r"toml:6: view.sink: the key 'path' is missing"),
+    "no path of a sink": (SOURCE + VIEW + SINK + 'kind = "table"\n', r"toml:6: view.sink: the key 'path' is missing"),
     "rows as triples": (
         SOURCE + VIEW + SINK + 'kind = "endpoint"\nquery = "http://a"\n',
         r"toml:7: view.sink.kind: 'endpoint' takes triples only.*rows of a SELECT .* use CONSTRUCT",

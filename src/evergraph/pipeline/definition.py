@@ -3,14 +3,17 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from glob import glob
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
-from evergraph.errors import DataError, SyntaxProblem, UnsupportedInterest
+from evergraph.errors import DataError, SyntaxProblem, UnsupportedInterest, UnsupportedQuery
 from evergraph.files import is_address
 from evergraph.linking.definition import Definition, load_linkset
 from evergraph.pipeline.document import Document, PipelineInvalid, Table
+from evergraph.plan.lower import Lowering, refuse_unmaintainable
+from evergraph.plan.queries import lower_query
 from evergraph.sources.feeds import Limit
 from evergraph.sparql.algebra import Construct, Describe, Query
 from evergraph.sparql.parser import parse_query
@@ -151,7 +154,7 @@ def load_pipeline(path: str | Path) -> Pipeline:
         name=(name := _name(pipeline, "name", Path(path).stem)),
         state=_path(pipeline, "state", f"{name}.state"),
         changes=_changes(source),
-        init=tuple(_existing(source, "init", text) for text in source.texts("init")),
+        init=tuple(_existing(source, "init", text, pattern=True) for text in source.texts("init")),
         settle=_positive(source, "settle", 10.0, zero=True),
         poll=_positive(source, "poll", 5.0),
         skip_damaged=bool(source.get("skip_damaged", bool, False)),
@@ -197,13 +200,19 @@ def _view(table: Table) -> ViewDefinition:
             text = base.read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-            table.fail(f"cannot read {base}: {reason}", "query", hint="paths are relative to the definition")
+            key = "interest" if file == interest else "query"
+            table.fail(f"cannot read {base}: {reason}", key, hint="paths are relative to the definition")
     try:
         query = parse_query(text, base.resolve().as_uri())
         if interest is not None:
             query = whole_query(interest_of(query, name))
+        refuse_unmaintainable(query.pattern)
+        lower_query(query, Lowering(query.dataset))
     except UnsupportedInterest as error:
         table.fail(f"{base}: {error.message}", "interest", hint=error.hint)
+    except UnsupportedQuery as error:
+        key = "text" if file is None else "query" if interest is None else "interest"
+        table.fail(f"the query of view '{name}' cannot be maintained: {error.message}", key, hint=error.hint)
     except SyntaxProblem as error:
         if file is None:
             table.fail(f"the query of view '{name}' cannot be parsed: {error.at('text', text).message}", "text")
@@ -280,9 +289,11 @@ def _changes(table: Table) -> Path | str:
     return _existing(table, "changes", text)
 
 
-def _existing(table: Table, key: str, text: str) -> Path:
+def _existing(table: Table, key: str, text: str, *, pattern: bool = False) -> Path:
     path = _resolved(table, text)
-    if not path.exists():
+    if not text:
+        table.fail("expected a path, not an empty text", key)
+    if not path.exists() and not (pattern and glob(str(path), recursive=True)):  # noqa: PTH207 - it is absolute
         table.fail(f"no such file or folder: {path}", key, hint="paths are relative to the definition")
     return path
 
@@ -291,6 +302,8 @@ def _path(table: Table, key: str, default: str | None = None) -> Path:
     text = table.get(key, str, default)
     if text is None:
         table.fail(f"the key '{key}' is missing: where to write")
+    if not text:
+        table.fail("expected a path, not an empty text", key)
     return _resolved(table, text)
 
 

@@ -137,7 +137,8 @@ class Runner:
                 pass
         except PySparkException:
             self._raise_failure()
-            raise
+            if self._failure is None:
+                raise
         finally:
             with self._busy:
                 query.stop()

@@ -21,7 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from evergraph.errors import EvergraphError
-from evergraph.java import find_java, shim_home
+from evergraph.java import OF_DRIVER, find_java, shim_home
 
 DEFAULT_MASTER = "local[*]"
 DEFAULT_MEMORY = "2g"
@@ -148,15 +148,17 @@ def _java_options() -> dict[str, str]:
 @contextmanager
 def _java_home() -> Iterator[None]:
     """Let Spark's launcher see the Java that we found, through a wrapper that keeps it from warning on every start."""
-    before = os.environ.get("JAVA_HOME")
-    os.environ["JAVA_HOME"] = str(shim_home(find_java().executable))
+    wanted = {"JAVA_HOME": str(shim_home(find_java().executable)), OF_DRIVER: "1"}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["JAVA_HOME"]
-        else:
-            os.environ["JAVA_HOME"] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _cores(master: str) -> int:
