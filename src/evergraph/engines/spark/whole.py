@@ -29,9 +29,10 @@ def small_views(views: Iterable[SparkView], relations: Relations) -> list[SparkV
     """Choose views that together look at few quads, by what is known; those that look at the fewest come first."""
     chosen: list[SparkView] = []
     patterns: dict[QuadPattern, float] = {}
+    all_quads = relations.statistics.rows(None) + relations.size  # patterns may match the same ones
     for view in sorted(views, key=lambda one: sum(_sizes(one, relations).values())):
         patterns |= _sizes(view, relations)
-        if sum(patterns.values()) > MOST_QUADS:
+        if min(all_quads, sum(patterns.values())) > MOST_QUADS:
             break
         chosen.append(view)
     return chosen
